@@ -28,8 +28,8 @@
 //! 11. Credentials go only to an allow-listed address whose TLS identity was verified, and into no
 //!     log, event, object or argument.
 //! 12. Control-plane hosts are refused until quorum can be judged.
-//! 13. A host that is off because of us is brought back, also if its request is deleted. *(Not yet: whatever else
-//!     vanishes or expires.)*
+//! 13. A host that is off because of us is brought back, also if its request or an object that described it is
+//!     deleted. *(Not yet: whatever expires.)*
 //! 14. Objects of one namespace affect no remediation of another, except by the same proven host. *(Not yet: in
 //!     every way.)*
 //! 15. *(Not yet.)* The whole fleet is never powered off, whatever a producer allows.

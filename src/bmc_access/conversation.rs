@@ -4,16 +4,16 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use jiff::Timestamp;
 use kube::ResourceExt as _;
 use remediator_api::PowerCycleRemediation;
 use remediator_api::remediation_policy::{BmcRules, POLICY_NAME};
+use remediator_api::target_ref::to_bring_back;
 use remediator_bmc::{
     AllowedNetworks, BmcAddress, BmcError, BmcHandle, BmcTarget, Host, ServerTrust, Urgency,
 };
 use remediator_core::facts::Obstacle;
 use remediator_core::identity::SystemUuid;
-use remediator_core::journal::Verb;
+use remediator_core::journal::{Route, Verb};
 use remediator_core::observed::PowerRead;
 use remediator_core::phase::Reason;
 use remediator_core::power_command::{CommandAnswer, CommandError};
@@ -26,23 +26,20 @@ use crate::bmc_access::cluster_networks;
 use crate::bmc_access::host::{HostTrust, ResolvedHost};
 use crate::bmc_access::login::Login;
 use crate::bmc_access::rejected_credentials::Rejection;
-use crate::bmc_access::{BmcAccess, login};
+use crate::bmc_access::{BmcAccess, journalled, login};
 use crate::watch::caches;
 
 /// An open conversation with a BMC.
 #[derive(Debug)]
 pub(crate) struct Conversation {
     line: BmcHandle,
-    /// Which BMC, for messages.
-    place: String,
-    bmc: String,
-    /// What its logins are counted by.
-    service: String,
+    host: ResolvedHost,
+    /// What is journalled of the way to it.
+    route: Route,
     /// Whether the BMC took the login in this conversation.
     logged_in: AtomicBool,
     /// `namespace/name`.
     secret: String,
-    secret_name: String,
     /// Session of the journal, until it is known to have ended.
     predecessor: Option<String>,
     version: String,
@@ -56,7 +53,8 @@ pub(crate) enum Asker<'a> {
 }
 
 impl Conversation {
-    /// Prepares a conversation: reads the Secret now, checks address and policy. Nothing is sent yet.
+    /// Prepares a conversation: reads the Secret now, checks address and policy. Nothing is sent yet. What was begun is
+    /// ended also where there is no policy any more.
     ///
     /// # Errors
     /// The outer error is a failed call to the API server, the inner one the obstacle.
@@ -66,50 +64,54 @@ impl Conversation {
         host: &ResolvedHost,
         expected_uuid: Option<SystemUuid>,
     ) -> Result<Result<Self, Obstacle>, ShellError> {
-        let (namespace, status, urgency) = match asker {
+        let (namespace, remediation, urgency) = match asker {
             Asker::Remediation(remediation) => {
                 let namespace = remediation.namespace().unwrap_or_default();
-                (namespace, remediation.status.as_ref(), Urgency::Remediation)
+                (namespace, Some(remediation), Urgency::Remediation)
             }
             Asker::Check(namespace) => (namespace.to_owned(), None, Urgency::Background),
         };
-        // What was begun has to be ended, whatever became of the policy.
-        let begun = status.is_some_and(|status| status.journal.intent.is_some());
-        let (login, target) = match access.target(&namespace, host, expected_uuid, begun).await? {
+        let begun = remediation.and_then(Begun::of);
+        let (login, target, route) = match access.target(&namespace, host, expected_uuid, begun).await? {
             Ok(target) => target,
             Err(obstacle) => return Ok(Err(obstacle)),
         };
-        let place = host.place();
+        if login.is_held() && remediation.is_none() {
+            // Whoever held it may have died before the end.
+            access.let_go_if_unneeded(&namespace, &host.secret).await;
+        }
+        let journal = remediation.and_then(PowerCycleRemediation::journal);
         let line = access.bmcs.line(target, urgency);
         Ok(match line.prepare().await {
             Ok(()) => Ok(Self {
                 line,
-                place,
-                bmc: host.host.bmc.clone(),
-                service: host.address.service(),
+                host: host.clone(),
+                route,
                 logged_in: AtomicBool::new(false),
                 secret: login.secret,
-                secret_name: host.secret.clone(),
                 version: login.version,
-                predecessor: status.and_then(|status| status.journal.bmc_session.clone()),
+                predecessor: journal.and_then(|journal| journal.bmc_session.clone()),
             }),
-            Err(error) => Err(obstacle(&place, &error)),
+            Err(error) => Err(obstacle(&host.place(), &error)),
         })
     }
 
-    /// Asks for identity and power state. Times are those of this process's clock.
+    /// How the BMC was reached for a read.
+    pub(crate) fn route(&self, read: &PowerRead) -> Route {
+        Route {
+            certificate: read.certificate.clone(),
+            ..self.route.clone()
+        }
+    }
+
+    /// Asks for identity and power state. Dated by this process's clock when the request is sent.
     pub(crate) async fn read(&mut self, access: &BmcAccess) -> Result<PowerRead, Obstacle> {
         self.may_log_in(access)?;
-        let began = access.clock.now();
-        let read = self.line.read().await;
+        let read = self.line.read(|| access.clock.now()).await;
         let read = read.map_err(|error| self.judge(access, &error))?;
         self.note_login(access);
         self.end_predecessor(read.session.as_deref()).await;
-        Ok(PowerRead {
-            began,
-            ended: access.clock.now(),
-            ..read
-        })
+        Ok(read)
     }
 
     /// Asks for everything that a remediation would depend on. The outer error: for how long the BMC is not to be
@@ -138,29 +140,30 @@ impl Conversation {
             return;
         }
         match self.line.end_session(left).await {
-            Ok(true) => tracing::info!(bmc = %self.bmc, "ended the session of a predecessor"),
+            Ok(true) => tracing::info!(bmc = %self.host.host.bmc, "ended the session of a predecessor"),
             Ok(false) => {}
             Err(error) => {
-                tracing::debug!(bmc = %self.bmc, %error, "a predecessor's session could not be ended");
+                tracing::debug!(bmc = %self.host.host.bmc, %error, "a predecessor's session could not be ended");
             }
         }
     }
 
-    /// Sends one power command, once, and not after the given time.
+    /// Sends one power command, once, and not after the given time. `None`: that was over before its turn came, behind what
+    /// else the BMC is asked, and nothing was sent.
     pub(crate) async fn command(
         &mut self,
         access: &BmcAccess,
         verb: Verb,
-        not_after: Timestamp,
-    ) -> Result<CommandAnswer, CommandError> {
-        let left = Duration::try_from(not_after.duration_since(access.clock.now())).unwrap_or_default();
-        let now = Instant::now();
-        let not_after = now.checked_add(left).unwrap_or(now);
-        let answer = self.line.command(verb, not_after).await;
-        answer.map_err(|error| CommandError {
+        not_after: Instant,
+    ) -> Option<Result<CommandAnswer, CommandError>> {
+        let answer = match self.line.command(verb, not_after).await {
+            Err(BmcError::TooLate) => return None,
+            answer => answer,
+        };
+        Some(answer.map_err(|error| CommandError {
             may_have_been_executed: error.may_have_been_executed(),
             obstacle: self.judge(access, &error),
-        })
+        }))
     }
 
     /// Ends the conversation; a session is deleted at the BMC. Answers whether one was.
@@ -172,10 +175,10 @@ impl Conversation {
     }
 
     fn judge(&self, access: &BmcAccess, error: &BmcError) -> Obstacle {
-        let obstacle = obstacle(&self.place, error);
+        let obstacle = obstacle(&self.host.place(), error);
         if obstacle.reason == Reason::BmcCredentialsRejected {
             let rejected = &access.rejected;
-            rejected.note_rejection(&self.secret, &self.version, &self.service);
+            rejected.note_rejection(&self.secret, &self.version, &self.host.address.service());
         }
         obstacle
     }
@@ -185,8 +188,11 @@ impl Conversation {
         if self.logged_in.load(Ordering::Relaxed) {
             return Ok(());
         }
-        match access.rejected.holds(&self.secret, &self.version, &self.service) {
-            Some(rejection) => Err(rejected_before(&self.secret_name, rejection)),
+        match access
+            .rejected
+            .holds(&self.secret, &self.version, &self.host.address.service())
+        {
+            Some(rejection) => Err(rejected_before(&self.host.secret, rejection)),
             None => Ok(()),
         }
     }
@@ -198,7 +204,8 @@ impl Conversation {
 }
 
 impl BmcAccess {
-    /// What a conversation with the BMC of a host needs. `begun`: something was begun that has to be ended.
+    /// What a conversation with the BMC of a host needs, and what is journalled of the way. `begun`: something was begun
+    /// that has to be ended.
     ///
     /// # Errors
     /// The outer error is a failed call to the API server, the inner one what is wrong with Secret, policy or trust
@@ -208,25 +215,28 @@ impl BmcAccess {
         namespace: &str,
         host: &ResolvedHost,
         expected_uuid: Option<SystemUuid>,
-        begun: bool,
-    ) -> Result<Result<(Login, BmcTarget), Obstacle>, ShellError> {
-        let login = match login::login(&self.client, namespace, host).await? {
+        begun: Option<Begun>,
+    ) -> Result<Result<(Login, BmcTarget, Route), Obstacle>, ShellError> {
+        let mut login = match login::login(&self.client, namespace, host).await? {
             Ok(login) => login,
             Err(obstacle) => return Ok(Err(obstacle)),
         };
+        self.holds.saw(&login.metadata);
+        login.version = self.holds.version_of_content(&login.secret, login.version);
         let rules = match admitted(self, &login, host, begun) {
             Ok(rules) => rules,
             Err(obstacle) => return Ok(Err(obstacle)),
         };
+        let route = journalled::route(host, &rules.0);
         let target = login::target(&self.client, namespace, host, &login, rules, expected_uuid).await?;
-        Ok(target.map(|target| (login, target)))
+        Ok(target.map(|target| (login, target, route)))
     }
 
     /// Whether the policy lets the BMC of a host be reached, as far as that is known without its Secret and without
     /// resolving a name.
     pub(crate) async fn may_reach(&self, host: &ResolvedHost) -> Result<(), Obstacle> {
         let address = &host.address;
-        let (rules, allowed) = rules_for(self, address, false)?;
+        let (rules, allowed) = rules_for(self, address, None)?;
         cluster_networks::some_are_listed(&rules)?;
         let trust = match &host.trust {
             HostTrust::Stated(trust) => trust,
@@ -263,7 +273,7 @@ fn admitted(
     access: &BmcAccess,
     login: &Login,
     host: &ResolvedHost,
-    begun: bool,
+    begun: Option<Begun>,
 ) -> Result<(BmcRules, AllowedNetworks), Obstacle> {
     let mut secrets = access.secrets_read.lock().unwrap_or_else(PoisonError::into_inner);
     secrets.insert(login.secret.clone(), login.version.clone());
@@ -282,17 +292,32 @@ fn admitted(
 fn rules_for(
     access: &BmcAccess,
     address: &BmcAddress,
-    begun: bool,
+    begun: Option<Begun>,
 ) -> Result<(BmcRules, AllowedNetworks), Obstacle> {
+    let is_begun = begun.is_some();
     let rules = rules(access, begun)?;
     let nodes = cluster_networks::that_matter(&access.caches.nodes, &address.host);
-    let allowed = access.networks.allowed(&rules, address, &nodes)?;
+    let allowed = access.networks.allowed(&rules, address, &nodes, is_begun)?;
     Ok((rules, allowed))
+}
+
+/// Something was begun that has to be ended.
+pub(crate) struct Begun {
+    /// The rules under which it was; none in a journal of an earlier version.
+    rules: Option<BmcRules>,
+}
+
+impl Begun {
+    fn of(remediation: &PowerCycleRemediation) -> Option<Self> {
+        to_bring_back(remediation).map(|_| Self {
+            rules: journalled::rules(remediation),
+        })
+    }
 }
 
 /// The rules for talking to BMCs. What was begun under rules that are gone is ended under them: a host that was
 /// switched off is switched on, also when the policy was deleted or broken since.
-fn rules(access: &BmcAccess, begun: bool) -> Result<BmcRules, Obstacle> {
+fn rules(access: &BmcAccess, begun: Option<Begun>) -> Result<BmcRules, Obstacle> {
     let policy = caches::find(&access.caches.policies, None, POLICY_NAME);
     let mut last = access.last_rules.lock().unwrap_or_else(PoisonError::into_inner);
     let missing = match policy.as_deref().map(|guarded| &guarded.0) {
@@ -303,5 +328,7 @@ fn rules(access: &BmcAccess, begun: bool) -> Result<BmcRules, Obstacle> {
         Some(Err(invalid)) => Obstacle::new(Reason::PolicyUnreadable, invalid.error.clone()),
         None => Obstacle::new(Reason::PolicyMissing, "there is no RemediationPolicy"),
     };
-    last.clone().filter(|_| begun).ok_or(missing)
+    begun
+        .and_then(|begun| begun.rules.or_else(|| last.clone()))
+        .ok_or(missing)
 }

@@ -4,8 +4,10 @@ pub(crate) mod bmc_obstacle;
 pub(crate) mod cluster_networks;
 pub(crate) mod conversation;
 pub(crate) mod host;
+pub(crate) mod journalled;
 pub(crate) mod login;
 pub(crate) mod rejected_credentials;
+mod secret_holds;
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -16,6 +18,7 @@ use remediator_bmc::Bmcs;
 
 use crate::bmc_access::cluster_networks::ClusterNetworks;
 use crate::bmc_access::rejected_credentials::RejectedCredentials;
+use crate::bmc_access::secret_holds::SecretHolds;
 use crate::clock::Clock;
 use crate::watch::caches::Caches;
 
@@ -27,6 +30,7 @@ pub(crate) struct BmcAccess {
     networks: ClusterNetworks,
     pub(crate) bmcs: Bmcs,
     pub(crate) rejected: RejectedCredentials,
+    holds: SecretHolds,
     /// Versions of Secrets that were read since [`BmcAccess::secrets_read`] was called last.
     secrets_read: Mutex<BTreeMap<String, String>>,
     /// The rules that were in force last.
@@ -42,6 +46,7 @@ impl BmcAccess {
             networks,
             bmcs: Bmcs::default(),
             rejected: RejectedCredentials::default(),
+            holds: SecretHolds::default(),
             secrets_read: Mutex::default(),
             last_rules: Mutex::default(),
         }

@@ -1,5 +1,6 @@
 //! In which cluster a Node is, and how it is reached there: the daemon's own, or a workload cluster of Cluster API.
 
+pub(crate) mod attachments;
 pub(crate) mod node_cluster;
 pub(crate) mod node_match;
 pub(crate) mod node_of_host;
@@ -16,6 +17,7 @@ use remediator_core::facts::{Lookup, Obstacle};
 use remediator_core::phase::Reason;
 
 use crate::clock::Clock;
+use crate::clusters::attachments::AttachmentLooks;
 use crate::clusters::node_cluster::NodeCluster;
 use crate::clusters::node_match::Searches;
 use crate::clusters::workload::WorkloadClusters;
@@ -33,6 +35,7 @@ pub(crate) struct Clusters {
     pub(crate) caches: Caches,
     pub(crate) lost_nodes: LostNodes,
     pub(crate) searches: Searches,
+    pub(crate) attachments: AttachmentLooks,
     pub(crate) out_of_service_supported: bool,
     pub(crate) workload: WorkloadClusters,
 }
@@ -45,6 +48,7 @@ impl Clusters {
             nodes: self.caches.nodes.clone(),
             lost_nodes: self.lost_nodes.clone(),
             searches: self.searches.clone(),
+            attachments: self.attachments.clone(),
             out_of_service_supported: self.out_of_service_supported,
             of: None,
         }

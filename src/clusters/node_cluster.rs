@@ -7,6 +7,7 @@ use remediator_api::views::cluster_api::ClusterKey;
 use remediator_api::views::{Machine, Node};
 use remediator_core::facts::{self, Lookup};
 
+use crate::clusters::attachments::AttachmentLooks;
 use crate::clusters::node_match::Searches;
 use crate::watch::caches::Guarded;
 use crate::watch::indexed_store::IndexedStore;
@@ -22,6 +23,8 @@ pub(crate) struct NodeCluster {
     pub(crate) lost_nodes: LostNodes,
     /// Searches of its Nodes by this client.
     pub(crate) searches: Searches,
+    /// Looks at its VolumeAttachments by this client.
+    pub(crate) attachments: AttachmentLooks,
     pub(crate) out_of_service_supported: bool,
     /// Of which Cluster; `None` for the daemon's own.
     pub(crate) of: Option<ClusterKey>,

@@ -20,7 +20,7 @@ use crate::daemon::event_mapping::{
 use crate::daemon::on_delete;
 use crate::mhc::MhcController;
 use crate::readiness::{Readiness, acceptance};
-use crate::remediation::{Remediator, leftover_taints, reconcile};
+use crate::remediation::{Remediator, leftover_taints, reconcile, retry};
 use crate::requests::annotation;
 use crate::requests::annotation::Intakes;
 use crate::watch::caches::{Caches, Guarded, MachineStores};
@@ -88,7 +88,7 @@ pub(crate) fn drive(
     })
     .reconcile_on(stream::select(on_nodes, on_endpoints))
     .reconcile_on(stream::select(in_workload, in_clusters))
-    .run(reconcile::reconcile, reconcile::error_policy, Arc::clone(context));
+    .run(reconcile::reconcile, retry::error_policy, Arc::clone(context));
     run("remediation", remediations, tasks);
     for stores in [&caches.openshift, &caches.cluster_api] {
         take_in(&caches, stores.clone(), intakes, tasks);

@@ -13,7 +13,7 @@ use remediator_core::phase::Reason;
 use tokio::task::JoinSet;
 
 use crate::mhc::Checker;
-use crate::remediation::{Remediator, externally_remediated, reconcile};
+use crate::remediation::{Remediator, externally_remediated, left_off, reconcile};
 use crate::requests::annotation::Intakes;
 use crate::watch::caches;
 use crate::watch::caches::Caches;
@@ -38,7 +38,16 @@ pub(crate) fn forget(
 /// The memory of a remediation, with its line to the BMC. Ours go when their finalizer does; this is for what
 /// others took away, or kept for a while.
 async fn remediations(context: Arc<Remediator>, mut changed: Changed<PowerCycleRemediation>) -> &'static str {
-    while let Some(one) = changed.next().await {
+    // They end with this task: nobody begins a conversation with a BMC when the process ends them all.
+    let mut left_off = JoinSet::new();
+    loop {
+        let one = tokio::select! {
+            one = changed.next() => one,
+            Some(_) = left_off.join_next() => continue,
+        };
+        let Some(one) = one else {
+            return "memory of remediations";
+        };
         let there = caches::find(
             &context.sources.caches.remediations,
             one.namespace().as_deref(),
@@ -47,15 +56,17 @@ async fn remediations(context: Arc<Remediator>, mut changed: Changed<PowerCycleR
         if there.is_some_and(|there| there.uid() == one.uid()) {
             continue;
         }
-        reconcile::forget_gone(&context, &one.uid().unwrap_or_default()).await;
         if let Ok(remediation) = &one.0 {
+            left_off.spawn(left_off::bring_back(Arc::clone(&context), remediation.clone()));
             tell_of_what_stands(&context, remediation).await;
             // Nobody's event waits for this.
             let (context, remediation) = (Arc::clone(&context), remediation.clone());
             tokio::spawn(async move { externally_remediated::take_back(&context, &remediation).await });
+        } else if let Some(memory) = context.memories.known(&one.uid().unwrap_or_default()) {
+            let uid = one.uid().unwrap_or_default();
+            reconcile::forget(&context, &uid, &mut *memory.lock().await).await;
         }
     }
-    "memory of remediations"
 }
 
 /// Says that a host may be off of which nobody takes care any more: somebody removed our finalizer.

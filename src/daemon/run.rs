@@ -24,7 +24,7 @@ use crate::remediation::{Remediator, leftover_taints, sessions};
 use crate::report::condition_writer::ConditionWriter;
 use crate::report::{Metrics, Number, Reporter, serve_metrics};
 use crate::requests::annotation::Intakes;
-use crate::snapshot::{Sources, node_lease};
+use crate::snapshot::{Sources, node_lease, remediation_history};
 use crate::watch::api_discovery::ServedClusterApi;
 use crate::watch::caches;
 use crate::watch::caches::{Caches, readable};
@@ -163,6 +163,11 @@ pub(super) fn parts(sources: &Arc<Sources>, bmc: &Arc<BmcAccess>, reporter: &Rep
 
 /// Has read what is counted elsewhere when somebody asks for the metrics.
 fn count(metrics: &Metrics, caches: &Caches, bmcs: &Bmcs) {
+    let name = ("quarantined_machines", "Machines in quarantine, by API");
+    let machines = caches.clone();
+    metrics.collect(name, Number::Gauge, "api", move || {
+        remediation_history::quarantined(&machines)
+    });
     let caches = caches.clone();
     let name = ("remediations", "Remediations, by phase");
     metrics.collect(name, Number::Gauge, "phase", move || {

@@ -10,12 +10,12 @@ use kube::api::Api;
 pub(crate) use provider::Provider;
 use remediator_api::PowerCycleRemediation;
 use remediator_api::guarded::Guarded;
+use remediator_api::target_ref::to_bring_back;
 use remediator_api::views::{BareMetalHost, Machine};
 use remediator_bmc::ServerTrust;
 use remediator_core::facts::{Host, Obstacle};
-use remediator_core::journal::Journal;
 use remediator_core::metal3::{self, Consumer, HostName, HostReference};
-use remediator_core::phase::{Phase, Reason};
+use remediator_core::phase::Reason;
 use remediator_core::strategy::HostControl;
 
 use crate::api_call::{ShellError, within};
@@ -50,8 +50,7 @@ pub(crate) async fn resolve(
     last_read: &mut Option<LastRead>,
     now: Timestamp,
 ) -> Result<Result<ResolvedHost, Obstacle>, ShellError> {
-    let status = remediation.status.as_ref();
-    let begun = status.is_some_and(|status| is_to_be_brought_back(&status.journal));
+    let begun = to_bring_back(remediation).is_some();
     let read = match &*last_read {
         Some((_, _, Ok(view))) if begun => Ok(view.clone()),
         Some((at, of, Ok(view))) if of == reference && now.duration_since(*at) <= HOST_AGE => {
@@ -69,21 +68,8 @@ pub(crate) async fn resolve(
         if !begun {
             may_be_fenced(&view, remediation.spec.strategy.host_control, machine, reference)?;
         }
-        resolved(&view, machine)
+        resolved(&view, machine.namespace().as_ref())
     }))
-}
-
-/// Whether a host has to get its power back, or has it and is waited for.
-fn is_to_be_brought_back(journal: &Journal) -> bool {
-    match journal.phase {
-        Phase::Fencing | Phase::PoweringOn | Phase::Booting => true,
-        Phase::Pending
-        | Phase::Holding
-        | Phase::PoweringOff
-        | Phase::Succeeded
-        | Phase::Cancelled
-        | Phase::Failed => journal.intent.is_some(),
-    }
 }
 
 /// Reads the BareMetalHost once more, for the live check before a power-off.
@@ -106,17 +92,17 @@ pub(crate) async fn resolve_for_check(
     reference: &HostReference,
 ) -> Result<Result<ResolvedHost, Obstacle>, ShellError> {
     let view = fenceable(metal3, machine, reference, HostControl::Direct).await?;
-    Ok(view.and_then(|view| resolved(&view, machine)))
+    Ok(view.and_then(|view| resolved(&view, machine.namespace().as_ref())))
 }
 
-/// What a BareMetalHost says about reaching its BMC, whatever may be done to it now.
+/// What a BareMetalHost says about reaching its BMC, whatever may be done to it now. `namespace`: in which it has to be.
 pub(crate) async fn describe(
     metal3: &Provider,
-    machine: &Machine,
+    namespace: Option<&String>,
     reference: &HostReference,
 ) -> Result<Result<ResolvedHost, Obstacle>, ShellError> {
     let view = read(metal3, reference, None).await?;
-    Ok(view.and_then(|view| resolved(&view, machine)))
+    Ok(view.and_then(|view| resolved(&view, namespace)))
 }
 
 /// Reads a BareMetalHost that may be powered off.
@@ -154,10 +140,10 @@ fn consumer(machine: &Machine) -> Consumer {
     }
 }
 
-fn resolved(view: &HostView, machine: &Machine) -> Result<ResolvedHost, Obstacle> {
+fn resolved(view: &HostView, of_machine: Option<&String>) -> Result<ResolvedHost, Obstacle> {
     let name = &view.facts.name;
     let namespace = &view.facts.namespace;
-    if Some(namespace) != machine.namespace().as_ref() {
+    if Some(namespace) != of_machine {
         // Its Secret would have to be read in a namespace that the Machine's owners may not own.
         let detail = format!("BareMetalHost {name} is in namespace {namespace}, its Machine is not");
         return Err(Obstacle::new(Reason::HostNotFenceable, detail));

@@ -8,7 +8,6 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use remediator_core::journal::{Intent, Verb};
 use serde_json::json;
 
 use crate::metal3::*;
@@ -68,33 +67,6 @@ fn rivals_that_the_server_refuses_to_list_are_told_of_and_a_silent_server_is_ask
         call: "listing Metal3Remediations",
     };
     assert!(unrivalled(&machine(), Err(silent)).is_err());
-}
-
-#[test]
-fn a_host_that_was_powered_off_is_brought_back_whoever_else_there_is() {
-    for (phase, intent, expected) in [
-        (Phase::Pending, None, false),
-        (Phase::Pending, Some(Verb::PowerOff), true),
-        (Phase::PoweringOff, None, false),
-        (Phase::PoweringOff, Some(Verb::PowerOff), true),
-        (Phase::Fencing, None, true),
-        (Phase::PoweringOn, None, true),
-        (Phase::Booting, None, true),
-    ] {
-        let intent = intent.map(|verb| Intent {
-            verb,
-            sends: 1,
-            journalled: Timestamp::UNIX_EPOCH,
-            not_after: Timestamp::UNIX_EPOCH,
-            epoch: 0,
-        });
-        let journal = Journal {
-            phase,
-            intent,
-            ..Journal::default()
-        };
-        assert_eq!(is_to_be_brought_back(&journal), expected, "{phase:?}");
-    }
 }
 
 #[test]
@@ -200,7 +172,9 @@ async fn nothing_is_powered_off_before_the_server_has_said_who_else_remediates()
         assert_eq!(refused.unwrap().unwrap_err().reason, reason);
         assert_eq!(listed.swap(0, Ordering::Relaxed), 1);
 
-        let described = describe(&metal3, &machine(), &reference).await.unwrap();
+        let described = describe(&metal3, machine().namespace().as_ref(), &reference)
+            .await
+            .unwrap();
         assert_eq!(described.unwrap().secret, "s");
         assert_eq!(listed.load(Ordering::Relaxed), 0);
     }

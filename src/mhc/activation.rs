@@ -35,6 +35,8 @@ const LOOK_SELDOM: Duration = Duration::from_mins(1);
 #[derive(Default)]
 struct Activations {
     leases: [LeaseHistory; MachineApi::ALL.len()],
+    /// How often the clock had jumped when each was read last.
+    jumps: [u64; MachineApi::ALL.len()],
     seldom: Option<Instant>,
     /// As the FeatureGate was read last, once it was.
     switched_off: Option<bool>,
@@ -48,12 +50,9 @@ pub(super) async fn watch_activation(
     changes: ChangeSender,
     mode_taken: stream::UnboundedSender<()>,
 ) -> &'static str {
-    let mut jumps = context.sources.clock.jumps();
     let mut activations = Activations::default();
     loop {
-        let jumped = context.sources.clock.jumps() != jumps;
-        jumps = context.sources.clock.jumps();
-        let modes = activations.decide(&context, jumped).await;
+        let modes = activations.decide(&context).await;
         for (api, mode) in modes {
             let Some(before) = context.checker.set_mode(api, &mode) else {
                 continue;
@@ -73,7 +72,7 @@ pub(super) async fn watch_activation(
 
 impl Activations {
     /// Decides for each API that the server has. OpenShift's is looked at in any case, for NodeHealthChecks.
-    async fn decide(&mut self, context: &MhcController, jumped: bool) -> Vec<(MachineApi, Mode)> {
+    async fn decide(&mut self, context: &MhcController) -> Vec<(MachineApi, Mode)> {
         if self.seldom.is_none_or(|last| last.elapsed() >= LOOK_SELDOM) {
             self.seldom = Some(Instant::now());
             let switched_off = platform::is_switched_off(&context.sources.client).await;
@@ -84,7 +83,10 @@ impl Activations {
         let node_checks_served = self.node_checks.as_ref().map(|checks| checks.served);
         let operator = operator(self.switched_off, node_checks_served);
         let mut modes = Vec::new();
-        for (api, lease) in MachineApi::ALL.into_iter().zip(&mut self.leases) {
+        for (api, (lease, counted)) in MachineApi::ALL
+            .into_iter()
+            .zip(self.leases.iter_mut().zip(&mut self.jumps))
+        {
             let is_served = match api {
                 MachineApi::OpenShift => true,
                 MachineApi::ClusterApi => context.sources.cluster_api.version().is_some(),
@@ -93,8 +95,8 @@ impl Activations {
                 continue;
             }
             let read = platform::lease(&context.sources.client, api).await;
-            let now = context.sources.clock.now();
-            if jumped {
+            let (now, jumps) = context.sources.clock.moment();
+            if std::mem::replace(counted, jumps) != jumps {
                 lease.count_from(now);
             }
             lease.note(read, now);

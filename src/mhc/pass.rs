@@ -72,7 +72,12 @@ pub(super) async fn reconcile(
         retry.failed(overtaken);
     }
     machine_conditions::write_all(context, &key, (snapshot, &judged.unsaid), now, &mut retry).await;
-    Ok(next(judged.look_again, retry, context.sources.clock.now()))
+    // A clock that was set back meanwhile makes the pause no longer.
+    Ok(next(
+        judged.look_again,
+        retry,
+        context.sources.clock.now().max(judged.now),
+    ))
 }
 
 /// Whether the caches that a check is judged by are still being filled, which enqueues it again. Until then Machines would

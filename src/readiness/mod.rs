@@ -82,7 +82,7 @@ struct Checks {
 impl Checks {
     fn wake(&self) -> Option<Duration> {
         let at = self.schedule.as_ref()?.wake()?;
-        let left = at.duration_since(self.context.sources.clock.now());
+        let left = at.duration_since(self.context.sources.clock.steady());
         Some(Duration::try_from(left).unwrap_or_default())
     }
 
@@ -90,7 +90,7 @@ impl Checks {
         let Some(schedule) = &mut self.schedule else {
             return;
         };
-        while let Some(key) = schedule.begin(self.context.sources.clock.now()) {
+        while let Some(key) = schedule.begin(self.context.sources.clock.steady()) {
             let (context, host) = (Arc::clone(&self.context), key.clone());
             let task = self.running.spawn(async move { check(&context, &host).await });
             self.under_way.insert(task.id(), key);
@@ -119,7 +119,7 @@ impl Checks {
     }
 
     fn go_through(&mut self, interval: SignedDuration, mut rules: BmcRules) {
-        let now = self.context.sources.clock.now();
+        let now = self.context.sources.clock.steady();
         if self.off.take().is_some() {
             let _ = self.tell.all.unbounded_send(());
         }
@@ -163,7 +163,7 @@ impl Checks {
         let Some(host) = self.under_way.remove(&id) else {
             return;
         };
-        let now = self.context.sources.clock.now();
+        let now = self.context.sources.clock.steady();
         let Some(schedule) = self.schedule.as_mut().filter(|schedule| schedule.knows(&host)) else {
             return;
         };
@@ -226,7 +226,7 @@ impl Checks {
 
 /// Those that a BMCEndpoint describes. When checks begin, what an earlier process wrote is believed.
 fn see_endpoints(context: &Readiness, schedule: &mut Schedule, begins: bool) {
-    let now = context.sources.clock.now();
+    let now = context.sources.clock.steady();
     for guarded in context.sources.caches.endpoints.all() {
         let Ok(endpoint) = &guarded.0 else { continue };
         let key = key_of(HostKind::Endpoint, endpoint);
@@ -251,7 +251,7 @@ fn see_endpoints(context: &Readiness, schedule: &mut Schedule, begins: bool) {
 
 /// Those whose Machine refers to a BareMetalHost.
 fn see_machines(context: &Readiness, schedule: &mut Schedule, at_start: bool) {
-    let now = context.sources.clock.now();
+    let now = context.sources.clock.steady();
     let first = if at_start { First::Settling } else { First::Soon };
     for guarded in context.sources.caches.machines() {
         let Ok(machine) = &guarded.0 else { continue };

@@ -23,6 +23,8 @@ pub(crate) struct Acting<'a> {
     pub(crate) nodes: Result<NodeCluster, Obstacle>,
     pub(crate) facts: &'a Facts,
     pub(crate) host: Result<&'a ResolvedHost, &'a Obstacle>,
+    /// How often the clock had jumped when the act was decided on.
+    pub(crate) jumps: u64,
 }
 
 impl Acting<'_> {
@@ -91,11 +93,11 @@ impl Acting<'_> {
         let Some(key) = journal.intent_key().filter(|key| key.verb == verb) else {
             return;
         };
-        if self.context.sources.clock.now() >= not_after {
+        let Some(in_time) = self.context.sources.clock.deadline(not_after, self.jumps) else {
             return;
-        }
+        };
         let answer = match &mut memory.conversation {
-            Some(conversation) => Some(conversation.command(&self.context.bmc, verb, not_after).await),
+            Some(conversation) => conversation.command(&self.context.bmc, verb, in_time).await,
             None => self.send_in_new_conversation(verb, not_after, memory).await,
         };
         let Some(answer) = answer else { return };
@@ -120,12 +122,13 @@ impl Acting<'_> {
             let obstacle = Obstacle::new(Reason::BmcUnreachable, error.to_string());
             return Some(Err(not_sent(obstacle)));
         }
-        match (&mut memory.conversation, verb) {
-            (Some(_), Verb::PowerOff) => None,
-            (Some(conversation), Verb::PowerOn) if self.context.sources.clock.now() < not_after => {
-                Some(conversation.command(&self.context.bmc, verb, not_after).await)
+        let in_time = self.context.sources.clock.deadline(not_after, self.jumps);
+        match (&mut memory.conversation, verb, in_time) {
+            (Some(_), Verb::PowerOff, _) => None,
+            (Some(conversation), Verb::PowerOn, Some(in_time)) => {
+                conversation.command(&self.context.bmc, verb, in_time).await
             }
-            (Some(_) | None, _) => {
+            (Some(_) | None, _, _) => {
                 let failure = memory.observed.read_failure.as_ref();
                 let failure = failure.map(|failure| failure.obstacle.clone());
                 let late = || Obstacle::new(Reason::BmcUnreachable, "the BMC answered too late");

@@ -6,14 +6,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use remediator_api::PowerCycleRemediation;
 use remediator_api::remediation_policy::BmcRules;
 use remediator_api::views::Node;
-use remediator_core::facts::LiveCheck;
-use remediator_core::journal::SavedNode;
-use remediator_core::observed::Observed;
+use remediator_core::facts::{LiveCheck, Obstacle};
+use remediator_core::journal::{Journal, SavedNode};
+use remediator_core::observed::{IntentKey, Observed};
 
 use crate::bmc_access::conversation::Conversation;
 use crate::bmc_access::host::ResolvedHost;
 use crate::metal3;
 use crate::snapshot::producers::ProducerRead;
+
+/// A journal that may have been written.
+#[derive(Debug)]
+pub(crate) struct Unanswered {
+    pub(crate) journal: Journal,
+    /// The intent that it would have begun with.
+    pub(crate) intent: Option<IntentKey>,
+}
 
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
@@ -21,6 +29,8 @@ pub(crate) struct Memory {
     pub(crate) live_check: Option<LiveCheck>,
     /// The remediation as our last write left it, until the cache has caught up.
     pub(crate) written: Option<PowerCycleRemediation>,
+    /// The last write of the journal, where it failed, until it was looked what stands there.
+    pub(crate) unanswered: Option<Unanswered>,
     /// The Node as our last write left it, until the cache has caught up.
     pub(crate) written_node: Option<Node>,
     /// What the Node carries, read live.
@@ -29,6 +39,9 @@ pub(crate) struct Memory {
     pub(crate) asked: Option<(ResolvedHost, Option<BmcRules>)>,
     pub(crate) asked_by: Option<ProducerRead>,
     pub(crate) conversation: Option<Conversation>,
+    /// Whether the next conversation about a host that has to be brought back goes by what the objects say now, and
+    /// not by the journal. In turns, with each that failed.
+    pub(crate) by_object: bool,
     /// The BareMetalHost as it was read, when, and what led to it.
     pub(crate) bare_metal_host: Option<metal3::LastRead>,
     /// How often the clock had jumped when something was seen last.
@@ -36,16 +49,38 @@ pub(crate) struct Memory {
     /// Whether this process has looked after the session that a predecessor may have left.
     pub(crate) took_over: bool,
     pub(crate) failures: u32,
+    /// What keeps us from asking the BMC, as people were told since it was read last.
+    pub(crate) told: Vec<Obstacle>,
+    /// The Secret of the BMC that is held against deletion.
+    pub(crate) secret_held: Option<String>,
+    /// Whether it was let go.
+    pub(crate) secret_let_go: bool,
+    /// Whether we took our finalizer off the remediation ourselves.
+    pub(crate) let_go: bool,
 }
 
 impl Memory {
-    /// Forgets what was seen before the clock jumped: it seems to have lasted longer than it did.
-    pub(crate) fn notice_jumps(&mut self, jumps: u64) {
-        if self.clock_jumps != jumps {
-            self.clock_jumps = jumps;
-            self.live_check = None;
-            self.observed.forget_evidence();
+    /// Notes that an intent was journalled by this process, and not sent yet.
+    pub(crate) fn note_own_intent(&mut self, intent: Option<IntentKey>) {
+        if let Some(key) = intent {
+            self.observed.own_intent = Some(key);
+            // One that is journalled anew under the same number was not sent.
+            self.observed.sent.take_if(|sent| sent.intent == key);
         }
+    }
+
+    /// Forgets everything that was dated before the clock jumped, as a crash would: it seems to have lasted longer than it
+    /// did, or to be yet to come. What was sent is read then, as by a successor, and not replayed.
+    pub(crate) fn notice_jumps(&mut self, jumps: u64) {
+        if self.clock_jumps == jumps {
+            return;
+        }
+        self.clock_jumps = jumps;
+        self.observed = Observed::default();
+        self.live_check = None;
+        self.node_metadata = None;
+        self.asked_by = None;
+        self.bare_metal_host = None;
     }
 
     /// Forgets what another host said, or the same one under another address, Secret, trust or policy:
@@ -58,9 +93,20 @@ impl Memory {
         self.asked = now;
         self.observed.reads.clear();
         self.observed.read_failure = None;
+        self.end_conversation().await;
+    }
+
+    /// Ends the conversation with the BMC, if there is one.
+    pub(crate) async fn end_conversation(&mut self) {
         if let Some(conversation) = self.conversation.take() {
             conversation.close().await;
         }
+    }
+
+    /// The conversation came to nothing: the next one goes the other way.
+    pub(crate) async fn turn_around(&mut self) {
+        self.by_object = !self.by_object;
+        self.end_conversation().await;
     }
 }
 
@@ -91,5 +137,58 @@ impl Memories {
 
     fn by_uid(&self) -> MutexGuard<'_, BTreeMap<String, SharedMemory>> {
         self.by_uid.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use remediator_core::facts::Lookup;
+    use remediator_core::observed::{IntentKey, Reading};
+    use remediator_core::phase::Reason;
+    use remediator_core::{facts, journal};
+
+    use super::*;
+
+    /// What was seen at a time, of everything that is dated.
+    fn seen(at: Timestamp) -> Memory {
+        let mut memory = Memory {
+            asked_by: Some((at, Lookup::Absent)),
+            failures: 3,
+            took_over: true,
+            ..Memory::default()
+        };
+        let obstacle = facts::Obstacle::new(Reason::BmcUnreachable, "it is silent");
+        memory.observed.note_own_failure(at, obstacle);
+        memory.observed.note_cleanup(Reading {
+            began: at,
+            found: Vec::new(),
+        });
+        memory.observed.own_intent = Some(IntentKey {
+            verb: journal::Verb::PowerOff,
+            attempt: 1,
+            sends: 1,
+        });
+        memory
+    }
+
+    #[test]
+    fn a_clock_that_jumps_leaves_what_a_crash_leaves_and_no_jump_leaves_everything() {
+        let mut memory = seen(Timestamp::UNIX_EPOCH);
+        memory.notice_jumps(0);
+        assert!(memory.observed.read_failure.is_some() && memory.asked_by.is_some());
+        for jumps in [1, 2] {
+            memory.notice_jumps(jumps);
+            let observed = &memory.observed;
+            assert!(observed.read_failure.is_none() && observed.cleanups.is_empty());
+            assert_eq!(observed.own_intent, None, "what was sent is not known any more");
+            assert!(memory.asked_by.is_none() && memory.live_check.is_none());
+            assert!(memory.bare_metal_host.is_none());
+            assert_eq!((memory.failures, memory.took_over), (3, true));
+            memory = Memory {
+                clock_jumps: jumps,
+                ..seen(Timestamp::UNIX_EPOCH)
+            };
+        }
     }
 }

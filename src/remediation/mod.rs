@@ -4,12 +4,17 @@ pub(crate) mod acting;
 pub(crate) mod admission;
 pub(crate) mod externally_remediated;
 pub(crate) mod journal;
+pub(crate) mod left_off;
 pub(crate) mod leftover_taints;
 pub(crate) mod memory;
 pub(crate) mod node_lease;
+pub(crate) mod node_reads;
 pub(crate) mod observing;
 pub(crate) mod reconcile;
+pub(crate) mod retry;
 pub(crate) mod sessions;
+pub(crate) mod unanswered;
+pub(crate) mod watching;
 pub(crate) mod writing;
 
 use std::sync::Arc;
@@ -24,6 +29,7 @@ use remediator_core::facts::{Facts, Host, Leadership, Obstacle};
 use crate::bmc_access::BmcAccess;
 use crate::clusters::node_cluster::NodeCluster;
 use crate::remediation::admission::Admitted;
+use crate::remediation::left_off::Keepers;
 use crate::remediation::memory::{Memories, Memory};
 use crate::report::Reporter;
 use crate::snapshot::{Sources, cached, node_lease as medik8s_lease};
@@ -37,6 +43,7 @@ pub(crate) struct Remediator {
     pub(crate) reporter: Reporter,
     pub(crate) memories: Memories,
     pub(crate) admitted: Admitted,
+    pub(crate) keepers: Keepers,
 }
 
 impl Remediator {
@@ -47,6 +54,7 @@ impl Remediator {
             reporter,
             memories: Memories::default(),
             admitted: Admitted::default(),
+            keepers: Keepers::default(),
         }
     }
 }
@@ -80,6 +88,10 @@ pub(crate) fn facts(
             .map_or(now, |time| time.0),
         deletion_requested: remediation.metadata.deletion_timestamp.is_some(),
         told_to_stop: is_told_to_stop(remediation),
+        leave_off: remediation
+            .annotations()
+            .get(keys::LEAVE_OFF_ANNOTATION)
+            .is_some_and(|value| value == "true"),
         has_finalizer: remediation.finalizers().iter().any(|one| one == keys::FINALIZER),
         expected_machine_uid: about.machine_uid,
         named_node: about.node,

@@ -1,25 +1,30 @@
 //! Looks at the world for a decision and remembers what was seen.
 
 use k8s_openapi::api::core::v1::{PersistentVolume, Pod};
-use k8s_openapi::api::storage::v1::VolumeAttachment;
-use kube::ResourceExt as _;
 use kube::api::{Api, ListParams};
+use kube::{Resource as _, ResourceExt as _};
 use remediator_api::PowerCycleRemediation;
-use remediator_api::target_ref::begun;
+use remediator_api::target_ref::{begun, to_bring_back};
 use remediator_core::decision::Observation;
 use remediator_core::facts::{Facts, Obstacle};
 use remediator_core::identity::SystemUuid;
 use remediator_core::journal::Subject;
-use remediator_core::observed::Reading;
+use remediator_core::observed::{PowerRead, Reading};
+use remediator_core::phase::Reason;
+use remediator_core::proof;
 
-use crate::api_call::{ShellError, list, within};
+use crate::api_call::{ShellError, within};
 use crate::bmc_access::conversation::{Asker, Conversation};
 use crate::bmc_access::host::ResolvedHost;
-use crate::clusters::node_of_host;
+use crate::bmc_access::journalled;
+use crate::clusters::{attachments, node_of_host};
 use crate::fencing::cleanup;
 use crate::remediation::acting::Acting;
 use crate::remediation::memory::Memory;
-use crate::snapshot::live;
+use crate::snapshot::{host, live};
+
+/// Obstacles that are not told again: a few for each of the ways to a BMC.
+const OBSTACLES_REMEMBERED: usize = 4;
 
 impl Acting<'_> {
     /// Looks at the world. A look that failed is noted, and the next step decides on it: it must not
@@ -48,26 +53,12 @@ impl Acting<'_> {
         match observation {
             Observation::Power => self.read_power(memory).await,
             Observation::LiveCheck => {
-                let subject = begun(self.remediation);
-                if subject.is_some_and(Subject::had_no_node) {
-                    let host = self
-                        .host
-                        .map(|resolved| resolved.host.clone())
-                        .map_err(Clone::clone);
-                    let look =
-                        live::without_node(&self.context.sources, self.remediation, &self.nodes, &host);
-                    memory.live_check = Some(Box::pin(look).await?);
-                    return Ok(());
-                }
-                let node = self.node_name();
-                let look = live::look(&self.context.sources, self.remediation, &self.nodes, &node);
-                let (look, metadata) = Box::pin(look).await?;
-                memory
-                    .observed
-                    .note_live_check(&look, self.context.sources.clock.now());
-                memory.node_metadata = metadata;
-                memory.live_check = Some(look);
-                Ok(())
+                // Beside the look that every power-off waits for.
+                let held = memory.secret_held.take();
+                let hold = self.context.bmc.hold_secret(self.remediation, held);
+                let (looked, held) = tokio::join!(self.look_live(memory), hold);
+                memory.secret_held = held;
+                looked
             }
             Observation::Admission => {
                 if let Ok(host) = self.host {
@@ -105,14 +96,37 @@ impl Acting<'_> {
         }
     }
 
+    async fn look_live(&self, memory: &mut Memory) -> Result<(), ShellError> {
+        let subject = begun(self.remediation);
+        if subject.is_some_and(Subject::had_no_node) {
+            let host = self
+                .host
+                .map(|resolved| resolved.host.clone())
+                .map_err(Clone::clone);
+            let look = live::without_node(&self.context.sources, self.remediation, &self.nodes, &host);
+            memory.live_check = Some(Box::pin(look).await?);
+            return Ok(());
+        }
+        let node = self.node_name();
+        let look = live::look(&self.context.sources, self.remediation, &self.nodes, &node);
+        let (look, metadata) = Box::pin(look).await?;
+        memory
+            .observed
+            .note_live_check(&look, self.context.sources.clock.now());
+        memory.node_metadata = metadata;
+        memory.live_check = Some(look);
+        Ok(())
+    }
+
     pub(crate) async fn read_power(&self, memory: &mut Memory) -> Result<(), ShellError> {
+        let clock = &self.context.sources.clock;
         if memory.conversation.is_none() {
-            match self.open_conversation().await? {
+            match self.open_conversation(memory).await? {
                 Ok(conversation) => memory.conversation = Some(conversation),
                 Err(obstacle) => {
-                    memory
-                        .observed
-                        .note_own_failure(self.context.sources.clock.now(), obstacle);
+                    self.tell_of_host_left_off(&obstacle, memory);
+                    memory.observed.note_own_failure(clock.now(), obstacle);
+                    memory.turn_around().await;
                     return Ok(());
                 }
             }
@@ -120,25 +134,72 @@ impl Acting<'_> {
         let Some(conversation) = &mut memory.conversation else {
             return Ok(());
         };
-        match conversation.read(&self.context.bmc).await {
-            Ok(read) => memory.observed.note_read(read),
-            Err(obstacle) => {
-                memory
-                    .observed
-                    .note_read_failure(self.context.sources.clock.now(), obstacle);
-                // The next read begins with the Secret, which may have been corrected by then.
-                if let Some(conversation) = memory.conversation.take() {
-                    conversation.close().await;
+        let read = conversation.read(&self.context.bmc).await;
+        let route = read.as_ref().ok().map(|read| conversation.route(read));
+        let is_wrong = read.as_ref().ok().and_then(|read| self.another_host(read));
+        match (read, is_wrong) {
+            (Ok(_), Some(detail)) if memory.by_object => {
+                // The objects lead elsewhere: that says nothing about the host.
+                let obstacle = Obstacle::new(Reason::IdentityMismatch, detail);
+                memory.observed.note_read_failure(clock.now(), obstacle);
+                memory.turn_around().await;
+            }
+            (Ok(read), is_wrong) => {
+                memory.told.clear();
+                memory.observed.note_read(read);
+                memory.observed.route = route;
+                if is_wrong.is_some() {
+                    memory.turn_around().await;
                 }
+            }
+            (Err(obstacle), _) => {
+                memory.observed.note_read_failure(clock.now(), obstacle);
+                // The next read begins with the Secret, which may have been corrected by then.
+                memory.turn_around().await;
             }
         }
         Ok(())
     }
 
-    async fn open_conversation(&self) -> Result<Result<Conversation, Obstacle>, ShellError> {
-        let host = match self.host {
-            Ok(host) => host,
-            Err(obstacle) => return Ok(Err(obstacle.clone())),
+    /// Tells people, once, what keeps us from asking the BMC of a host that has to be brought back: they can change that.
+    fn tell_of_host_left_off(&self, obstacle: &Obstacle, memory: &mut Memory) {
+        if to_bring_back(self.remediation).is_none() || memory.told.contains(obstacle) {
+            return;
+        }
+        if memory.told.len() >= OBSTACLES_REMEMBERED {
+            memory.told.clear();
+        }
+        memory.told.push(obstacle.clone());
+        let (reporter, obstacle) = (self.context.reporter.clone(), obstacle.clone());
+        let regarding = self.remediation.object_ref(&());
+        tokio::spawn(async move { reporter.warn(&regarding, &obstacle).await });
+    }
+
+    /// Why what was read is not of the host that has to be brought back.
+    pub(crate) fn another_host(&self, read: &PowerRead) -> Option<String> {
+        let subject = to_bring_back(self.remediation)?.subject.as_ref()?;
+        proof::wrong_host(read, subject.at_bmc())
+    }
+
+    async fn open_conversation(
+        &self,
+        memory: &mut Memory,
+    ) -> Result<Result<Conversation, Obstacle>, ShellError> {
+        let by_journal = journalled::host(self.remediation).is_some();
+        let mut other = None;
+        if by_journal {
+            // Before anything new is begun, the objects have their say again.
+            memory.asked = None;
+            if memory.by_object {
+                other = host::other_way(&self.context.sources, self.remediation).await;
+            }
+        } else {
+            memory.by_object = false;
+        }
+        let host = match (&other, self.host) {
+            (Some(host), _) => host,
+            (None, Ok(host)) => host,
+            (None, Err(obstacle)) => return Ok(Err(obstacle.clone())),
         };
         let expected = expected_uuid(self.remediation, self.facts, host);
         let asker = Asker::Remediation(self.remediation);
@@ -148,9 +209,9 @@ impl Acting<'_> {
     async fn read_cleanup(&self) -> Result<Reading<Vec<String>>, ShellError> {
         let began = self.context.sources.clock.now();
         let node = self.node_name();
-        let client = &self.nodes()?.client;
+        let nodes = self.nodes()?;
         let on_node = ListParams::default().fields(&format!("spec.nodeName={node}"));
-        let api = Api::<Pod>::all(client.clone());
+        let api = Api::<Pod>::all(nodes.client.clone());
         // In one page: with a limit some API servers go through every pod of the cluster for each look.
         let pods = within("listing the Node's pods", api.list(&on_node)).await?.items;
         let mut found = cleanup::pods_left(&pods);
@@ -158,14 +219,10 @@ impl Acting<'_> {
             // Volumes are detached after their pods are gone, so there is no need to look yet.
             return Ok(Reading { began, found });
         }
-        let api = Api::<VolumeAttachment>::all(client.clone());
-        let attached_here = |attachment: &VolumeAttachment| attachment.spec.node_name == node;
-        // No field selects them by Node, so all are looked through.
-        let all = ListParams::default();
-        let attachments = list("listing the VolumeAttachments", &api, &all, attached_here).await?;
+        let attached = attachments::of_node(&nodes.attachments, &nodes.client, &node).await?;
         let staying = cleanup::claims_that_stay(&pods);
-        for attachment in &attachments {
-            let stays = match attachment.spec.source.persistent_volume_name.as_deref() {
+        for attachment in attached {
+            let stays = match attachment.volume.as_deref() {
                 Some(volume) if !staying.is_empty() => {
                     let claim = self.claim_of(volume).await?;
                     claim.is_some_and(|claim| staying.contains(&claim))
@@ -173,7 +230,7 @@ impl Acting<'_> {
                 Some(_) | None => false,
             };
             if !stays {
-                found.push(format!("VolumeAttachment {}", attachment.name_any()));
+                found.push(format!("VolumeAttachment {}", attachment.name));
             }
         }
         Ok(Reading { began, found })

@@ -8,21 +8,26 @@ use kube::ResourceExt as _;
 use kube::runtime::controller::Action;
 use remediator_api::PowerCycleRemediation;
 use remediator_api::remediation_policy::POLICY_NAME;
+use remediator_api::target_ref::to_bring_back;
 use remediator_core::admission::Reply;
 use remediator_core::decision::{Act, Decision, Effect};
 use remediator_core::facts::Obstacle;
-use remediator_core::journal::{Journal, Subject};
+use remediator_core::journal::Journal;
 use remediator_core::phase::{Phase, Reason};
 use remediator_core::step::step;
-use remediator_core::strategy::FencingMode;
 
 use crate::api_call::ShellError;
 use crate::bmc_access::host::ResolvedHost;
+use crate::bmc_access::journalled;
+use crate::clock::Moment;
 use crate::remediation::acting::Acting;
-use crate::remediation::memory::Memory;
+use crate::remediation::memory::{Memory, Unanswered};
+use crate::remediation::node_reads::{read_what_a_deadline_needs, read_what_a_deletion_needs};
 use crate::remediation::sessions::end_left_session;
+use crate::remediation::unanswered::{newest, read_again};
+use crate::remediation::watching::{Watching, needs_the_bmc};
 use crate::remediation::{Remediator, admission, externally_remediated, facts, journal};
-use crate::snapshot::{host, live, producers};
+use crate::snapshot::{host, producers};
 use crate::watch::caches::Guarded;
 use crate::watch::{caches, lookup};
 
@@ -55,10 +60,16 @@ pub(crate) async fn reconcile(
     };
     let memory = context.memories.of(&uid);
     let mut memory = memory.lock().await;
-    let outcome = Box::pin(to_rest(&context, remediation, &mut memory)).await;
-    match &outcome {
-        Ok(_) => memory.failures = 0,
-        Err(_) => memory.failures = memory.failures.saturating_add(1),
+    let outcome = Box::pin(to_rest(&context, &remediation, &mut memory)).await;
+    if outcome.is_ok() {
+        memory.failures = 0;
+    } else {
+        memory.failures = memory.failures.saturating_add(1);
+        // What failed at once was not awaited, and came before the next read.
+        let remediation = newest(remediation, &memory);
+        let mut watching = Watching::begin(&context, remediation.journal(), &mut memory);
+        watching.read_if_due().await;
+        watching.end(&mut memory);
     }
     outcome
 }
@@ -66,24 +77,34 @@ pub(crate) async fn reconcile(
 /// Steps until there is nothing to do now.
 async fn to_rest(
     context: &Remediator,
-    cached: PowerCycleRemediation,
+    cached: &PowerCycleRemediation,
     memory: &mut Memory,
 ) -> Result<Action, ShellError> {
+    let mut watching = Watching::begin(context, cached.journal(), memory);
+    watching.beside(read_again(context, cached, memory)).await;
+    watching.end(memory);
     // The cache may not have caught up with what we wrote; a decision on the older one would conflict.
-    let mut remediation = match &memory.written {
-        Some(written) if lookup::is_newer(written, &cached) => written.clone(),
-        Some(_) | None => cached,
-    };
+    let mut remediation = newest(cached.clone(), memory);
     for _ in 0..STEPS_LIMIT {
-        memory.notice_jumps(context.sources.clock.jumps());
-        let now = context.sources.clock.now();
-        let (resolved, admission) = resolve(context, &remediation, memory, now).await?;
+        let (now, jumps) = context.sources.clock.moment();
+        memory.notice_jumps(jumps);
+        memory.observed.taken_up.get_or_insert(now);
+        // In Pending, the host that is spoken to may become another.
+        let journal = remediation.journal();
+        let begun = journal.filter(|journal| journal.phase != Phase::Pending);
+        let mut watching = Watching::begin(context, begun, memory);
+        let looked = watching
+            .beside(Box::pin(look_around(context, &remediation, memory, now)))
+            .await;
+        watching.end(memory);
+        let (resolved, admission) = looked?;
+        let (now, jumps) = context.sources.clock.moment();
+        memory.notice_jumps(jumps);
+        memory.observed.taken_up.get_or_insert(now);
         let named = resolved
             .as_ref()
             .map(|resolved| resolved.host.clone())
             .map_err(Clone::clone);
-        read_what_a_deletion_needs(context, &remediation, memory).await;
-        producers::read(&context.sources, &remediation, &mut memory.asked_by, now).await?;
         // A connection to a workload cluster may be replaced at any time. What is decided on the Nodes of
         // one is done there and nowhere else.
         let nodes = context.sources.clusters.nodes_of(&remediation);
@@ -107,16 +128,18 @@ async fn to_rest(
         } = decision;
         let owes_conditions = facts.leadership.leads(now) && journal::owes_interruption(&remediation);
         if journal != before || owes_conditions {
-            remediation = write_journal(context, &remediation, &before, &journal, memory, now).await?;
+            let write = write_journal(context, &remediation, &before, &journal, memory, now);
+            remediation = Box::pin(write).await?;
         }
         let Some(act) = act else {
             end_left_session(context, &remediation, &facts, resolved.as_ref().ok(), memory).await;
             settle(context, &remediation, memory).await;
             externally_remediated::after_end(context, &remediation).await;
-            return Ok(requeue(look_again, context.sources.clock.now()));
+            return Ok(requeue(look_again, (now, jumps), context.sources.clock.moment()));
         };
         if is_gone(&act) {
             externally_remediated::take_back(context, &remediation).await;
+            context.bmc.let_go_of_secret(&remediation).await;
         }
         let acting = Acting {
             context,
@@ -124,8 +147,13 @@ async fn to_rest(
             nodes,
             facts: &facts,
             host: resolved.as_ref(),
+            jumps,
         };
-        Box::pin(acting.act(&act, memory)).await?;
+        let journal = remediation.journal().filter(|_| !needs_the_bmc(&act));
+        let mut watching = Watching::begin(context, journal, memory);
+        let acted = watching.beside(Box::pin(acting.act(&act, memory))).await;
+        watching.end(memory);
+        acted?;
         if let Some(written) = memory
             .written
             .as_ref()
@@ -135,11 +163,26 @@ async fn to_rest(
         }
         // One that was refused is tried again after a pause.
         if is_gone(&act) && memory.observed.write_failure.is_none() {
+            memory.let_go = true;
             forget(context, &remediation.uid().unwrap_or_default(), memory).await;
             return Ok(Action::await_change());
         }
     }
     Ok(Action::requeue(Duration::ZERO))
+}
+
+/// Reads what a step is decided on and neither a cache nor an observation tells.
+async fn look_around(
+    context: &Remediator,
+    remediation: &PowerCycleRemediation,
+    memory: &mut Memory,
+    now: Timestamp,
+) -> Result<(Result<ResolvedHost, Obstacle>, Reply), ShellError> {
+    let resolved = resolve(context, remediation, memory, now).await?;
+    read_what_a_deletion_needs(context, remediation, memory).await;
+    read_what_a_deadline_needs(context, remediation, memory, now).await?;
+    producers::read(&context.sources, remediation, &mut memory.asked_by, now).await?;
+    Ok(resolved)
 }
 
 /// Resolves the host, and says who else is or may be at work on it, where this remediation may want to begin.
@@ -150,13 +193,32 @@ async fn resolve(
     now: Timestamp,
 ) -> Result<(Result<ResolvedHost, Obstacle>, Reply), ShellError> {
     let phase = remediation.phase();
-    if phase.is_final() {
-        let detail = "the remediation has ended";
-        let ended = Err(Obstacle::new(Reason::HostNotFound, detail));
-        return Ok((ended, admission::beside_escalation(context, remediation)));
-    }
-    let resolved = host::resolve(&context.sources, remediation, &mut memory.bare_metal_host, now).await?;
+    let is_owed = to_bring_back(remediation).is_some();
     let mut admission = Reply::NotAsked;
+    if phase.is_final() {
+        admission = admission::beside_escalation(context, remediation);
+        if !is_owed {
+            let ended = Obstacle::new(Reason::HostNotFound, "the remediation has ended");
+            return Ok((Err(ended), admission));
+        }
+    }
+    if let Some(host) = journalled::host(remediation) {
+        if phase == Phase::Pending
+            && let Ok(host) = &host
+        {
+            admission = context.admitted.known(context, remediation, host);
+        }
+        return Ok((host, admission));
+    }
+    let resolved = host::resolve(&context.sources, remediation, &mut memory.bare_metal_host, now).await;
+    let resolved = match resolved {
+        // The journal is of an earlier version, and the host may be off all the same.
+        Err(error) if is_owed => Err(Obstacle::new(
+            Reason::HostUnreadable,
+            crate::report::chain(&error),
+        )),
+        resolved => resolved?,
+    };
     if phase == Phase::Pending
         && let Ok(host) = &resolved
     {
@@ -170,35 +232,6 @@ async fn resolve(
     Ok((resolved, admission))
 }
 
-/// Before a Node is deleted, what it carries has to be known. Where its API does not say, the host, which may
-/// be off already, is looked after all the same.
-async fn read_what_a_deletion_needs(
-    context: &Remediator,
-    remediation: &PowerCycleRemediation,
-    memory: &mut Memory,
-) {
-    let Some(journal) = remediation.journal() else {
-        return;
-    };
-    let deletes = match remediation.spec.strategy.fencing_mode {
-        FencingMode::Automatic => !context.sources.clusters.supports_out_of_service(remediation),
-        FencingMode::OutOfServiceTaint => false,
-        FencingMode::NodeDeletion => true,
-    };
-    if deletes && journal.phase == Phase::PoweringOff && memory.node_metadata.is_none() {
-        let Some(node) = journal.subject.as_ref().and_then(Subject::there) else {
-            return;
-        };
-        memory.node_metadata = match context.sources.clusters.nodes_of(remediation) {
-            Ok(nodes) => live::node_metadata(&nodes, &node.name).await.unwrap_or_else(|error| {
-                tracing::warn!(remediation = %remediation.name_any(), error = %crate::report::chain(&error), "what the Node carries is not known yet; it is read again");
-                None
-            }),
-            Err(_) => None,
-        };
-    }
-}
-
 /// Writes the journal; only then is anything done or said.
 async fn write_journal(
     context: &Remediator,
@@ -208,12 +241,23 @@ async fn write_journal(
     memory: &mut Memory,
     now: Timestamp,
 ) -> Result<PowerCycleRemediation, ShellError> {
-    let written = journal::write(&context.sources.client, remediation, after, now).await?;
-    if let Some(key) = after.new_intent(before) {
-        memory.observed.own_intent = Some(key);
-        // An intent that is journalled anew under the same number was not sent.
-        memory.observed.sent.take_if(|sent| sent.intent == key);
+    let mut watching = Watching::begin(context, Some(before), memory);
+    let write = journal::write(&context.sources.client, remediation, after, now);
+    let written = watching.beside(write).await;
+    watching.end(memory);
+    let intent = after.new_intent(before);
+    if written.is_err() {
+        memory.unanswered = Some(Unanswered {
+            journal: after.clone(),
+            intent,
+        });
     }
+    let written = written?;
+    if let (Some(_), Some(subject)) = (&intent, &after.subject) {
+        let uid = remediation.uid().unwrap_or_default();
+        context.keepers.take(subject, &uid);
+    }
+    memory.note_own_intent(intent);
     memory.written = Some(written.clone());
     let (reporter, remediation) = (context.reporter.clone(), written.clone());
     let (before, after) = (before.clone(), after.clone());
@@ -227,58 +271,39 @@ async fn settle(context: &Remediator, remediation: &PowerCycleRemediation, memor
     let needs_bmc = match remediation.phase() {
         Phase::Holding | Phase::PoweringOff | Phase::Fencing | Phase::PoweringOn => true,
         // A host that may be off because of us is read on.
-        Phase::Pending | Phase::Booting => remediation.journal().is_some_and(Journal::may_have_left_off),
-        Phase::Succeeded | Phase::Cancelled | Phase::Failed => false,
+        Phase::Pending | Phase::Booting | Phase::Failed => {
+            remediation.journal().is_some_and(Journal::may_have_left_off)
+        }
+        Phase::Succeeded | Phase::Cancelled => false,
     };
-    if !needs_bmc && let Some(conversation) = memory.conversation.take() {
-        conversation.close().await;
+    if !needs_bmc {
+        memory.end_conversation().await;
     }
     if remediation.phase().is_final() {
         context.admitted.withdraw(&remediation.uid().unwrap_or_default());
+        if !memory.secret_let_go && to_bring_back(remediation).is_none() {
+            memory.secret_let_go = context.bmc.let_go_of_secret(remediation).await;
+        }
     }
 }
 
-async fn forget(context: &Remediator, uid: &str, memory: &mut Memory) {
-    if let Some(conversation) = memory.conversation.take() {
-        conversation.close().await;
-    }
+/// Forgets a remediation that is gone.
+pub(crate) async fn forget(context: &Remediator, uid: &str, memory: &mut Memory) {
+    memory.end_conversation().await;
     context.admitted.withdraw(uid);
+    context.keepers.forget(uid);
     context.memories.forget(uid);
-}
-
-/// Forgets a remediation that is gone, if it is remembered.
-pub(crate) async fn forget_gone(context: &Remediator, uid: &str) {
-    if let Some(memory) = context.memories.known(uid) {
-        forget(context, uid, &mut *memory.lock().await).await;
-    }
 }
 
 fn is_gone(act: &Act) -> bool {
     matches!(act, Act::Effect(Effect::RemoveFinalizer))
 }
 
-fn requeue(look_again: Option<Timestamp>, now: Timestamp) -> Action {
+/// When it comes again. A time that was decided on before the clock jumped says nothing: it comes again at once.
+fn requeue(look_again: Option<Timestamp>, (_, decided): Moment, (now, jumps): Moment) -> Action {
     match look_again {
         None => Action::await_change(),
+        Some(_) if decided != jumps => Action::requeue(Duration::ZERO),
         Some(at) => Action::requeue(Duration::try_from(at.duration_since(now)).unwrap_or(Duration::ZERO)),
     }
-}
-
-/// What to do after a failed reconciliation: soon after a conflict, later after trouble.
-#[allow(clippy::needless_pass_by_value)] // The signature is the Controller's.
-pub(crate) fn error_policy(
-    guarded: Arc<Guarded<PowerCycleRemediation>>,
-    error: &ShellError,
-    context: Arc<Remediator>,
-) -> Action {
-    let memory = context.memories.of(&guarded.uid().unwrap_or_default());
-    let failures = memory.try_lock().map_or(1, |memory| memory.failures);
-    if error.is_conflict() {
-        // The cache catches up within moments, unless its watch has stalled.
-        let pause = 50_u64.saturating_mul(1_u64.checked_shl(failures.saturating_sub(1).min(7)).unwrap_or(1));
-        return Action::requeue(Duration::from_millis(pause));
-    }
-    let seconds = 1_u64.checked_shl(failures.min(5)).unwrap_or(30);
-    tracing::warn!(remediation = %guarded.name_any(), error = %crate::report::chain(error), "reconciliation failed; it is tried again");
-    Action::requeue(Duration::from_secs(seconds.min(30)))
 }

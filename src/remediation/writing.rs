@@ -80,11 +80,10 @@ impl Acting<'_> {
         call: &'static str,
         future: impl Future<Output = Result<T, kube::Error>>,
     ) -> Result<Option<T>, ShellError> {
-        let left = not_after.duration_since(self.context.sources.clock.now());
-        let Ok(left) = std::time::Duration::try_from(left) else {
+        let Some(in_time) = self.context.sources.clock.deadline(not_after, self.jumps) else {
             return Ok(None);
         };
-        match tokio::time::timeout(left, within(call, future)).await {
+        match tokio::time::timeout_at(in_time, within(call, future)).await {
             Ok(answer) => answer.map(Some),
             Err(_) => Err(ShellError::Timeout { call }),
         }

@@ -16,16 +16,15 @@ use remediator_api::views::Machine;
 use remediator_api::views::cluster_api::ClusterKey;
 use remediator_api::{PowerCycleRemediation, PowerCycleRemediationSpec, keys};
 use remediator_core::facts::{Lookup, Obstacle};
-use remediator_core::intake::{self, Intake, Remediation};
+use remediator_core::intake::{self, Intake};
 use remediator_core::phase::Reason;
 
 use crate::api_call::{ShellError, within};
 use crate::clusters::node_cluster;
 use crate::report::Reporter;
-use crate::requests::pruning;
+use crate::requests::{pruning, quarantine};
 use crate::snapshot::{Sources, machine_facts, remediation_history};
-use crate::watch::caches::{Guarded, readable};
-use crate::watch::machine_key::{machine_key, remediations_of};
+use crate::watch::caches::Guarded;
 use crate::watch::{caches, lookup};
 
 /// How often a trigger that was not taken up is looked at again, besides every change.
@@ -98,6 +97,7 @@ pub(crate) async fn reconcile(
             Ok(_) => look_again = Some(CATCH_UP),
         }
     }
+    let tells = matches!(&decision, Intake::Skip { obstacle, .. } if obstacle.reason == Reason::Quarantined);
     match decision {
         Intake::Create(_) => {}
         Intake::Nothing => {
@@ -114,11 +114,19 @@ pub(crate) async fn reconcile(
         }
     }
     // After the trigger was dealt with, which must not wait for this.
-    if let Ok(machine) = &guarded.0
-        && let Err(error) = pruning::prune(&intakes.sources, machine).await
-    {
-        tracing::warn!(machine = %key, error = %crate::report::chain(&error), "an old remediation could not be deleted; it is tried again");
-        look_again = look_again.or(Some(RECHECK));
+    if let Ok(machine) = &guarded.0 {
+        if let Err(error) = pruning::prune(&intakes.sources, machine).await {
+            tracing::warn!(machine = %key, error = %crate::report::chain(&error), "an old remediation could not be deleted; it is tried again");
+            look_again = look_again.or(Some(RECHECK));
+        }
+        match quarantine::tell(&intakes.sources, machine).await {
+            Ok(Some(begun)) if !tells => intakes.reporter.warn(&reference(&guarded), &begun).await,
+            Ok(_) => {}
+            Err(error) => {
+                tracing::warn!(machine = %key, error = %crate::report::chain(&error), "the quarantine could not be told on its Machine; it is tried again");
+                look_again = look_again.or(Some(RECHECK));
+            }
+        }
     }
     Ok(look_again.map_or_else(Action::await_change, Action::requeue))
 }
@@ -134,7 +142,7 @@ fn reference(guarded: &Guarded<Machine>) -> ObjectReference {
 /// What is to be done about the trigger of a Machine.
 pub(crate) fn decide(sources: &Sources, machine: &Machine) -> Intake {
     let checks = lookup::health_checks(&sources.caches, machine);
-    let (name, api) = (machine.name_any(), machine.api());
+    let name = machine.name_any();
     let namespace = machine.namespace().unwrap_or_default();
     let unreadable = remediation_history::unreadable_remediation(sources, &namespace, Some(&name));
     if let Some(obstacle) = unreadable {
@@ -144,12 +152,7 @@ pub(crate) fn decide(sources: &Sources, machine: &Machine) -> Intake {
         Ok(nodes) => node_cluster::node_of(machine, &nodes),
         Err(obstacle) => Lookup::Unreadable(obstacle.detail),
     };
-    let of_name = remediations_of(&sources.caches, &namespace, &name);
-    let is_of = |one: &&PowerCycleRemediation| {
-        machine_key(&sources.caches, one).is_some_and(|key| key.means(api, &name))
-    };
-    let of_machine = readable(&of_name).filter(is_of);
-    let remediations: Vec<Remediation> = of_machine.map(remediation_history::earlier).collect();
+    let remediations = remediation_history::of_machine(sources, machine);
     let is_taken = |name: &str| caches::find(&sources.caches.remediations, Some(&namespace), name).is_some();
     let cluster = ClusterKey::of(machine).map(|key| lookup::cluster(&sources.caches, &key));
     let machine = machine_facts(machine, cluster.as_ref());

@@ -2,3 +2,4 @@
 
 pub(crate) mod annotation;
 pub(crate) mod pruning;
+pub(crate) mod quarantine;

@@ -2,9 +2,11 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures::FutureExt as _;
 use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep_until};
 
 use crate::api_call::ShellError;
 
@@ -12,6 +14,7 @@ use crate::api_call::ShellError;
 /// that was begun after they had asked: while one is under way, the questions that come wait together for the next.
 pub(crate) struct SingleFlight<Q, A> {
     call: &'static str,
+    spacing: Duration,
     queue: Arc<Mutex<Queue<Q, A>>>,
 }
 
@@ -19,6 +22,8 @@ struct Queue<Q, A> {
     waiting: Vec<(Q, Answer<A>)>,
     /// Whether a task reads, which will answer those that wait, too.
     is_attended: bool,
+    /// When the last read began.
+    began: Option<Instant>,
 }
 
 type Answer<A> = oneshot::Sender<Result<A, ShellError>>;
@@ -27,6 +32,7 @@ impl<Q, A> Clone for SingleFlight<Q, A> {
     fn clone(&self) -> Self {
         Self {
             call: self.call,
+            spacing: self.spacing,
             queue: Arc::clone(&self.queue),
         }
     }
@@ -42,11 +48,18 @@ where
         let queue = Queue {
             waiting: Vec::new(),
             is_attended: false,
+            began: None,
         };
         Self {
             call,
+            spacing: Duration::ZERO,
             queue: Arc::new(Mutex::new(queue)),
         }
+    }
+
+    /// The same with reads that begin this far apart at least, however many ask. Those who come too early wait together.
+    pub(crate) fn spaced(self, spacing: Duration) -> Self {
+        Self { spacing, ..self }
     }
 
     /// Asks. `read` gives as many answers as it takes questions, in the same order. It has to be the same whoever asks,
@@ -78,7 +91,11 @@ where
         R: Fn(Vec<Q>) -> F + Send + 'static,
         F: Future<Output = Result<Vec<A>, ShellError>> + Send + 'static,
     {
-        while let Some((questions, askers)) = self.next() {
+        loop {
+            self.turn().await;
+            let Some((questions, askers)) = self.next() else {
+                return;
+            };
             // Were it to end with a panic, those that come later would not be answered.
             let Ok(read) = AssertUnwindSafe(read(questions)).catch_unwind().await else {
                 continue;
@@ -94,6 +111,14 @@ where
         }
     }
 
+    /// Waits until the next read may begin.
+    async fn turn(&self) {
+        let began = self.queue().began;
+        if let Some(next) = began.and_then(|began| began.checked_add(self.spacing)) {
+            sleep_until(next).await;
+        }
+    }
+
     /// Those that wait and are still there. Nobody attends where there are none.
     fn next(&self) -> Option<(Vec<Q>, Vec<Answer<A>>)> {
         let mut queue = self.queue();
@@ -101,7 +126,11 @@ where
         let there = waiting.filter(|(_, asker)| !asker.is_closed());
         let (questions, askers): (Vec<_>, Vec<_>) = there.unzip();
         queue.is_attended = !askers.is_empty();
-        queue.is_attended.then_some((questions, askers))
+        if askers.is_empty() {
+            return None;
+        }
+        queue.began = Some(Instant::now());
+        Some((questions, askers))
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue<Q, A>> {

@@ -172,3 +172,27 @@ async fn a_read_that_breaks_off_leaves_nobody_waiting() {
     ending.send(Ok(())).unwrap();
     assert_eq!(next.await.unwrap(), (1, 1));
 }
+
+#[tokio::test]
+async fn reads_begin_apart_and_those_who_come_too_early_share_the_next() {
+    const SPACING: std::time::Duration = std::time::Duration::from_millis(300);
+    let mut server = Server::new();
+    server.shared = server.shared.spaced(SPACING);
+    let start = Instant::now();
+    let first = tokio::spawn(server.ask(1));
+    let (_, ending) = server.next().await;
+    assert!(start.elapsed() < SPACING, "the first does not wait");
+    ending.send(Ok(())).unwrap();
+    first.await.unwrap().unwrap();
+
+    let early: Vec<_> = (2..5)
+        .map(|question| tokio::spawn(server.ask(question)))
+        .collect();
+    let (questions, ending) = server.next().await;
+    assert!(start.elapsed() >= SPACING, "{:?}", start.elapsed());
+    assert_eq!(questions.len(), 3);
+    ending.send(Ok(())).unwrap();
+    for asked in early {
+        assert_eq!(asked.await.unwrap().unwrap().0, 1);
+    }
+}

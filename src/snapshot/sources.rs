@@ -5,9 +5,9 @@ use std::sync::atomic::AtomicBool;
 use kube::Client;
 
 use crate::clock::Clock;
-use crate::clusters::Clusters;
 use crate::clusters::node_match::{self, Searches};
 use crate::clusters::workload::WorkloadClusters;
+use crate::clusters::{Clusters, attachments};
 use crate::metal3;
 use crate::snapshot::host::{EndpointReads, LISTING_ENDPOINTS};
 use crate::watch::api_discovery::ServedClusterApi;
@@ -43,6 +43,7 @@ impl Sources {
             caches: caches.clone(),
             lost_nodes,
             searches: Searches::new(node_match::LISTING),
+            attachments: attachments::looks(),
             out_of_service_supported,
             workload,
         };

@@ -22,6 +22,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use futures::future::join_all;
+use jiff::Timestamp;
 use remediator_bmc::{
     AllowedNetworks, AuthMethod, BmcTarget, Bmcs, Credentials, Protocol, ServerTrust, TransportSecurity,
     Urgency,
@@ -174,7 +175,7 @@ async fn read_all(good: &Fleet, hostile: Option<&Fleet>) -> Result<Vec<f64>> {
             pestered.push(tokio::spawn(async move {
                 let mut failures = 0_usize;
                 loop {
-                    if line.read().await.is_err() {
+                    if line.read(Timestamp::now).await.is_err() {
                         let pause = PAUSES.get(failures).or(PAUSES.last()).copied();
                         failures = failures.saturating_add(1);
                         tokio::time::sleep(Duration::from_millis(pause.unwrap_or(1_000))).await;
@@ -195,7 +196,7 @@ async fn read_all(good: &Fleet, hostile: Option<&Fleet>) -> Result<Vec<f64>> {
             let line = bmcs.line(target(address, &good.ca)?, Urgency::Remediation);
             let mut took = Vec::new();
             for _ in 0..ROUNDS {
-                let reading = line.read().await?;
+                let reading = line.read(Timestamp::now).await?;
                 took.push(reading.ended.duration_since(reading.began).as_secs_f64() * 1000.0);
             }
             line.close().await?;

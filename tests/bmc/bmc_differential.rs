@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use bmc_simulator::{Fault, Host, HostSpec, MachineSpec, Power, RequestClass, Simulator};
+use jiff::Timestamp;
 use remediator_bmc::by_hand::ByHandError;
 use remediator_bmc::{BmcError, Bmcs, Protocol, Urgency};
 
@@ -69,7 +70,7 @@ async fn among_several_systems_none_is_guessed() -> Result<()> {
     let mut target = target(&host, Protocol::Redfish)?;
     target.expected_uuid = None;
     let line = Bmcs::default().line(target, Urgency::Remediation);
-    let read = line.read().await;
+    let read = line.read(Timestamp::now).await;
     ensure!(
         matches!(read, Err(BmcError::AmbiguousSystem { members: 2, .. })),
         "{read:?}"
@@ -119,7 +120,7 @@ async fn a_bmc_that_hangs_is_given_up_in_time() -> Result<()> {
     println!("fence_redfish ended within 30 s: {}", hung.is_ok());
 
     let line = Bmcs::default().line(target(&host, Protocol::Redfish)?, Urgency::Remediation);
-    let read = tokio::time::timeout(Duration::from_mins(1), line.read()).await?;
+    let read = tokio::time::timeout(Duration::from_mins(1), line.read(Timestamp::now)).await?;
     ensure!(matches!(read, Err(BmcError::NoAnswer(_))), "{read:?}");
     Ok(())
 }

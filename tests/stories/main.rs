@@ -1,6 +1,7 @@
 //! Stories: the daemon on a real control plane, with simulated hosts. Each leases a control plane from
 //! [`world::pool`].
 
+mod api_outage;
 mod api_validation;
 mod bad_input;
 mod bad_input_unparsable;
@@ -25,10 +26,13 @@ mod nodes;
 mod over_ipmi;
 mod plan;
 mod policy;
+mod quarantine;
 mod rbac;
 mod readiness;
+mod recovery;
 mod retention;
 mod role;
+mod slow_bmcs;
 mod sushy;
 mod templates;
 mod unserved;

@@ -2,12 +2,21 @@
 
 /// Our finalizer on a PowerCycleRemediation.
 pub const FINALIZER: &str = "baremetal-remediator.io/host-is-safe";
+/// A person puts it on a PowerCycleRemediation with the value `true`, to say that its host may stay off: nobody tries to
+/// bring it back any more.
+pub const LEAVE_OFF_ANNOTATION: &str = "baremetal-remediator.io/leave-off";
+/// Our finalizer on the Secret of a BMC, while a host may be off because of us.
+pub const SECRET_FINALIZER: &str = "baremetal-remediator.io/brings-host-back";
 /// Annotation on a PowerCycleRemediation that was made for a trigger annotation on its Machine.
 pub const ORIGIN_ANNOTATION: &str = "baremetal-remediator.io/trigger";
 /// Value of [`ORIGIN_ANNOTATION`].
 pub const ORIGIN_EXTERNAL_REMEDIATION: &str = "external-remediation";
 /// Annotation on a Node: the UID of the remediation that put the out-of-service taint there.
 pub const TAINTED_BY_ANNOTATION: &str = "baremetal-remediator.io/out-of-service-for";
+
+/// Annotation on a Machine: since when it is in quarantine, because of what, and what ends it; there for as long as that
+/// lasts. For people: nothing is decided by it.
+pub const QUARANTINE_ANNOTATION: &str = "baremetal-remediator.io/quarantine";
 
 // machine-api-operator: `pkg/controller/machinehealthcheck/machinehealthcheck_controller.go`,
 // `pkg/controller/nodelink`; openshift/api `machine/v1beta1/types_machine.go`.

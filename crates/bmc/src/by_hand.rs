@@ -41,7 +41,7 @@ pub enum ByHandError {
 
 /// Reads the host and, before it is powered off, sees that it is known who it is.
 pub async fn first_read(line: &BmcHandle, destructive: bool) -> Result<PowerRead, ByHandError> {
-    let read = line.read().await?;
+    let read = line.read(Timestamp::now).await?;
     let said = read.uuid.as_deref().unwrap_or_default();
     if destructive && SystemUuid::parse(said).is_err() {
         return Err(ByHandError::Unidentified {
@@ -61,22 +61,23 @@ pub async fn carry_out(
     timeout: Duration,
     tell: &mut (dyn FnMut(&str) + Send),
 ) -> Result<(), ByHandError> {
-    let now = Timestamp::now();
+    let clock = steady();
+    let now = clock();
     let deadline = now.saturating_add(timeout).unwrap_or(Timestamp::MAX);
     let mut manual = Manual::new(verb, first, now, deadline);
     let (mut said, mut failed) = (String::new(), String::new());
     let mut fallback = first.fallback.clone();
     loop {
-        let now = Timestamp::now();
+        let now = clock();
         match manual.next(now) {
             Next::Send => {
                 let answer = send(line, verb, tell).await?;
-                manual.note_sent(Timestamp::now(), answer);
+                manual.note_sent(clock(), answer);
             }
             Next::Read(at) => {
                 let pause = Duration::try_from(at.duration_since(now)).unwrap_or_default();
                 tokio::time::sleep(pause).await;
-                match line.read().await {
+                match line.read(&clock).await {
                     Ok(read) => {
                         if read.said() != said {
                             tell(&format!("the BMC says {}", read.said()));
@@ -94,7 +95,7 @@ pub async fn carry_out(
                         manual.note_read(read);
                     }
                     Err(error) => {
-                        let again = manual.note_read_failure(Timestamp::now(), &error.to_string());
+                        let again = manual.note_read_failure(clock(), &error.to_string());
                         if !again || !error.is_transient() {
                             return Err(error.into());
                         }
@@ -106,6 +107,12 @@ pub async fn carry_out(
             Next::GiveUp(why) => return Err(ByHandError::GivenUp(why)),
         }
     }
+}
+
+/// The time by a clock that nobody sets: what is sent, read and proven in one command is compared by it.
+fn steady() -> impl Fn() -> Timestamp {
+    let (wall, begun) = (Timestamp::now(), Instant::now());
+    move || wall.checked_add(begun.elapsed()).unwrap_or(wall)
 }
 
 /// Sends the command once. What is no use repeating is an error.

@@ -1,5 +1,10 @@
 //! What a BMC would let us do, and the same in the words of the core, which knows no protocols.
 
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use tokio::time::Instant;
+
 use super::{BmcTarget, PowerRead, PresentedCertificate, Protocol, ServerTrust, Verb};
 use remediator_core::readiness::{BmcReport, Certificate};
 
@@ -17,6 +22,10 @@ pub(crate) enum Scope {
 pub struct Inspection {
     /// Power state and identity.
     pub reading: PowerRead,
+    /// When the request was sent whose answer says the power state, at the latest.
+    pub sent: Instant,
+    /// How long after that the reading was complete.
+    pub took: Duration,
     /// How we are logged in.
     pub login: Login,
     /// The certificate that it presented; `None` without TLS.
@@ -54,6 +63,7 @@ impl Inspection {
             .and_then(|_| target.credentials.check_for_ipmi().err());
         let alone = stands_alone.map(|error| format!(" and nothing to fall back to ({error})"));
         BmcReport {
+            took: SignedDuration::try_from(self.took).unwrap_or(SignedDuration::MAX),
             how: format!("{source} with {login}{}", alone.unwrap_or_default()),
             fallback: self.reading.fallback.clone(),
             power: self.reading.power,

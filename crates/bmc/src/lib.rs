@@ -2,7 +2,10 @@
 //!
 //! One port, [`Bmc`], whatever the protocol: read, off, on. It decides nothing. An answer to a command never
 //! says that the power state is now so: only later readings do. Nothing is repeated by itself except a read
-//! over a connection that turned out to be dead. `jiff::Timestamp::now()` marks when a reading began and ended.
+//! over a connection that turned out to be dead.
+//!
+//! A reading is dated when the request was sent whose answer is used: not when it was asked for, and not when
+//! connecting and logging in began. [`Bmc`] dates by the wall clock, [`BmcHandle`] by the clock of its caller.
 
 mod actor;
 mod address;
@@ -18,6 +21,7 @@ mod redfish;
 mod target;
 mod tls;
 
+use jiff::Timestamp;
 use tokio::time::Instant;
 
 pub use actor::{BmcHandle, Bmcs, Urgency};
@@ -150,4 +154,10 @@ impl Bmc {
             Driver::Ipmi(ipmi) => ipmi.close().await,
         }
     }
+}
+
+/// When something was by the wall clock.
+fn dated(at: Instant) -> Timestamp {
+    let now = Timestamp::now();
+    now.checked_sub(at.elapsed()).unwrap_or(now)
 }

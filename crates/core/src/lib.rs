@@ -21,6 +21,7 @@ pub mod phase;
 pub mod power;
 pub mod power_command;
 pub mod proof;
+pub mod quarantine;
 pub mod readiness;
 pub mod resource_version;
 pub mod step;

@@ -2,14 +2,15 @@
 //!
 //! Nothing here survives a crash, and nothing may depend on that: a successor starts empty and reads again.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::facts::{LiveCheck, NodeReport, Obstacle, Versions};
-use super::journal::Verb;
+use super::journal::{Route, Verb};
 use super::node_lease::NodeLease;
 use super::phase::Reason;
 use super::power::{PowerState, Protocol};
 use super::power_command::{CommandAnswer, CommandError};
+use super::proof;
 use crate::keep_newest;
 
 /// Power reads kept; enough for any proof.
@@ -21,8 +22,12 @@ const OWN_FAILURE: u32 = 3;
 /// Observations of one remediation.
 #[derive(Clone, Debug, Default)]
 pub struct Observed {
+    /// Since when this process looks after the remediation.
+    pub taken_up: Option<Timestamp>,
     /// Reads of the BMC, oldest first.
     pub reads: Vec<PowerRead>,
+    /// How the BMC was reached for the newest of them.
+    pub route: Option<Route>,
     /// Failed reads of the BMC since the last good one.
     pub read_failure: Option<ReadFailure>,
     /// The intent this process journalled last. Any other was a predecessor's, which may have sent the command.
@@ -84,6 +89,8 @@ pub struct PowerRead {
     pub command_failure: Option<String>,
     /// Why it came over IPMI although the BMC's address names Redfish, in words that read on.
     pub fallback: Option<String>,
+    /// SHA-256 of the certificate that the BMC showed, in hexadecimal; none without TLS.
+    pub certificate: Option<String>,
 }
 
 /// Something that was read.
@@ -227,11 +234,15 @@ impl Observed {
         });
     }
 
-    /// Forgets everything that proves something by when it was seen.
-    pub fn forget_evidence(&mut self) {
-        self.reads.clear();
-        self.reports.clear();
-        self.cleanups.clear();
+    /// How many of the newest reads in a row a BMC took too long to answer, and the fastest of them.
+    pub(crate) fn slow_answers(&self) -> Option<(usize, SignedDuration)> {
+        let took = self
+            .reads
+            .iter()
+            .rev()
+            .map(|read| read.ended.duration_since(read.began));
+        let slow: Vec<_> = took.take_while(|took| proof::is_too_slow(*took)).collect();
+        Some((slow.len(), slow.into_iter().min()?))
     }
 
     /// The newest read.

@@ -12,6 +12,18 @@ use crate::after;
 #[cfg(all(feature = "sabotage-off-proof", not(debug_assertions)))]
 compile_error!("sabotage-off-proof switches the proof of Off off; it is for debug builds of tests only");
 
+/// The slowest answer of a BMC with which a host is powered off.
+///
+/// A read is dated when its request is sent, so the wait for a turn at a BMC that several hosts share makes no proof
+/// older: it only comes later. The answer itself does: a proof is at least as old as its newest answer took. What
+/// [`MAX_AGE`] leaves after this, 2 s, is for the report of the Node, the journal and the release.
+pub const SLOWEST_ANSWER: SignedDuration = SignedDuration::from_secs(3);
+
+/// Whether a BMC that takes so long to answer proves Off too late.
+pub fn is_too_slow(took: SignedDuration) -> bool {
+    took > SLOWEST_ANSWER
+}
+
 /// Literal-Off reads in a row that a proof needs.
 pub const READS_NEEDED: usize = 2;
 

@@ -33,7 +33,7 @@ pub enum HostControl {
 /// replacing a Machine usually wipes the disks of its host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Escalation {
-    /// Nothing: the Machine is in quarantine until a person has looked.
+    /// Nothing: the Machine is in quarantine until its Node is well again or a person has looked.
     #[default]
     None,
     /// Machines of Cluster API: their owner is asked to replace them, by the condition OwnerRemediated, while

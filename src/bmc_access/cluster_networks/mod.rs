@@ -91,17 +91,27 @@ impl ClusterNetworks {
         RETRY
     }
 
-    /// The networks in which a BMC with this address may be. The Nodes are those [`that_matter`].
+    /// The networks in which a BMC with this address may be. The Nodes are those [`that_matter`]. `begun`: what is
+    /// not known does not keep a host off that we have switched off.
     pub(crate) fn allowed(
         &self,
         rules: &BmcRules,
         address: &BmcAddress,
         nodes: &[Arc<Guarded<Node>>],
+        begun: bool,
     ) -> Result<AllowedNetworks, Obstacle> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let mut ranges = known?.to_vec();
+        let mut ranges = match known {
+            Ok(known) => known.to_vec(),
+            Err(_) if begun => Vec::new(),
+            Err(unknown) => return Err(unknown),
+        };
         for node in nodes {
-            ranges.extend(of_node(node)?);
+            match of_node(node) {
+                Ok(of_node) => ranges.extend(of_node),
+                Err(_) if begun => {}
+                Err(unreadable) => return Err(unreadable),
+            }
         }
         Ok(AllowedNetworks::new(rules.allowed_networks.iter().copied()).without(&address.host, ranges))
     }

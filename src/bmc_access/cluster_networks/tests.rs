@@ -155,15 +155,22 @@ async fn nothing_is_allowed_before_it_is_known_and_what_was_known_stays() {
     let address: BmcAddress = "redfish://10.96.0.7".parse().unwrap();
     let (client, answers) = server(vec![refusal(SERVICES, StatusCode::FORBIDDEN)]).await;
     let networks = ClusterNetworks::new(client, Vec::new());
-    let reason = |networks: &ClusterNetworks| networks.allowed(&rules, &address, &[]).unwrap_err().reason;
+    let reason =
+        |networks: &ClusterNetworks| networks.allowed(&rules, &address, &[], false).unwrap_err().reason;
     let checked = |networks: &ClusterNetworks| {
-        let allowed = networks.allowed(&rules, &address, &[]).unwrap();
+        let allowed = networks.allowed(&rules, &address, &[], false).unwrap();
         allowed.check("10.96.0.7".parse().unwrap())
     };
 
     assert_eq!(reason(&networks), Reason::ClusterNetworksUnknown, "not read yet");
     assert_eq!(networks.refresh().await, RETRY);
     assert_eq!(reason(&networks), Reason::ClusterNetworksUnknown, "not readable");
+    let begun = networks.allowed(&rules, &address, &[], true).unwrap();
+    assert_eq!(
+        begun.check("10.96.0.7".parse().unwrap()),
+        Ok(()),
+        "a host that is off is not left off for that"
+    );
 
     *answers.lock().unwrap() = vec![service_cidrs(&["10.96.0.0/16"])];
     assert_eq!(networks.refresh().await, REREAD);
@@ -208,7 +215,7 @@ async fn nodes_say_where_their_pods_and_they_themselves_are() {
         ("10.20.0.11", None),
     ] {
         let bmc: BmcAddress = format!("redfish://{address}").parse().unwrap();
-        let allowed = networks.allowed(&everywhere, &bmc, &nodes).unwrap();
+        let allowed = networks.allowed(&everywhere, &bmc, &nodes, false).unwrap();
         let found = match allowed.check(address.parse().unwrap()) {
             Ok(()) => None,
             Err(NotAllowed::Reserved(range)) => Some(range.used_for()),
@@ -219,7 +226,9 @@ async fn nodes_say_where_their_pods_and_they_themselves_are() {
 
     let unreadable = node(&json!(["10.244.0.0"]), &Value::Null);
     let bmc: BmcAddress = "redfish://10.20.0.1".parse().unwrap();
-    let obstacle = networks.allowed(&everywhere, &bmc, &[unreadable]).unwrap_err();
+    let obstacle = networks
+        .allowed(&everywhere, &bmc, &[unreadable], false)
+        .unwrap_err();
     assert_eq!(obstacle.reason, Reason::NodeUnreadable);
     assert!(obstacle.detail.contains("Node worker-1") && obstacle.detail.contains("spec.podCIDRs: "));
 }

@@ -168,7 +168,10 @@ async fn ask(line: &BmcHandle, host: &Host) -> anyhow::Result<Checked> {
     if let (PowerState::Off, Ok(_), Some((nodes, node))) = (found.reading.power, &verdict, host.ready_node())
     {
         let (first, last) = watch_for_report(&nodes.client, node).await?;
-        let again = line.read().await.map_err(|error| obstacle(&host.bmc, &error));
+        let again = line
+            .read(Timestamp::now)
+            .await
+            .map_err(|error| obstacle(&host.bmc, &error));
         let believed = again.and_then(|again| readiness::off_is_believable(node, &first, &last, again.power));
         verdict = verdict.and_then(|seen| believed.map(|()| seen));
     }

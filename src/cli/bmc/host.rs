@@ -162,7 +162,9 @@ impl Cluster {
             }
             let host = match reference(machine) {
                 Ok(None) => continue,
-                Ok(Some(reference)) => metal3::describe(&sources.metal3, machine, &reference).await?,
+                Ok(Some(reference)) => {
+                    metal3::describe(&sources.metal3, machine.namespace().as_ref(), &reference).await?
+                }
                 Err(obstacle) => Err(obstacle),
             };
             let subject = of_machine(sources, host, machine.clone());
@@ -209,8 +211,8 @@ impl ClusterHost {
             Err(obstacle) => return Ok(Err(obstacle)),
         };
         let access = &self.cluster.access;
-        let target = access.target(&self.namespace, resolved, expected, false).await;
-        Ok(target?.map(|(_, target)| target))
+        let target = access.target(&self.namespace, resolved, expected, None).await;
+        Ok(target?.map(|(_, target, _)| target))
     }
 
     /// The host, and the UUID that it has to have. Where its Machine or its Node cannot be seen now, it is not known

@@ -15,6 +15,7 @@ use arguments::{BmcVerb, HostArguments, PowerArguments};
 use host::Host;
 pub use interruption::Interrupted;
 use interruption::Interruption;
+use jiff::Timestamp;
 use remediator_bmc::{BmcError, BmcHandle, BmcTarget, Bmcs, Urgency, by_hand};
 use remediator_core::journal::Verb;
 use show::Facts;
@@ -33,7 +34,7 @@ pub(super) async fn bmc(arguments: &BmcArguments) -> anyhow::Result<()> {
     match &arguments.verb {
         BmcVerb::Status(arguments) => {
             ask(arguments, async |host, line| {
-                Ok(show::power(host, Some(&line.read().await?)))
+                Ok(show::power(host, Some(&line.read(Timestamp::now).await?)))
             })
             .await
         }

@@ -1,5 +1,6 @@
 //! What is to be said of each Machine.
 
+use jiff::Timestamp;
 use kube::ResourceExt as _;
 use remediator_api::guarded::Guarded;
 use remediator_api::target_ref::is_under_way;
@@ -7,6 +8,8 @@ use remediator_api::views::Machine;
 use remediator_api::{PowerCycleRemediation, keys};
 use remediator_core::intake::Intake;
 use remediator_core::machine_api::MachineApi;
+use remediator_core::phase::Reason;
+use remediator_core::quarantine::Quarantine;
 use serde::Serialize;
 
 use crate::api_call::ShellError;
@@ -15,7 +18,7 @@ use crate::cli::plan::checks::{CheckReport, reports};
 use crate::cli::plan::decision::{Asked, Opinion, Remediation, decide, standing};
 use crate::cli::plan::dry_run::dry_run;
 use crate::requests::annotation;
-use crate::snapshot::{Sources, host};
+use crate::snapshot::{Sources, host, remediation_history};
 use crate::watch::caches::readable;
 use crate::watch::machine_key::{MachineKey, remediations_of};
 
@@ -34,10 +37,33 @@ pub(super) struct Entry {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) no_node: Option<&'static str>,
     pub(super) triggered: bool,
+    /// Where a failed remediation keeps triggers from being taken up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) quarantine: Option<QuarantineReport>,
     pub(super) checks: Vec<CheckReport>,
     pub(super) remediation: Remediation,
     pub(super) host: Option<String>,
     pub(super) bmc: Option<String>,
+}
+
+/// The quarantine of a Machine as it is shown.
+#[derive(Debug, Serialize)]
+pub(super) struct QuarantineReport {
+    pub(super) since: Timestamp,
+    /// Names of the PowerCycleRemediations that failed.
+    pub(super) remediations: Vec<String>,
+    /// What ends it.
+    pub(super) until: &'static str,
+}
+
+impl From<Quarantine> for QuarantineReport {
+    fn from(quarantine: Quarantine) -> Self {
+        Self {
+            since: quarantine.since,
+            remediations: quarantine.remediations,
+            until: Reason::Quarantined.advice(),
+        }
+    }
 }
 
 /// All Machines, by namespace and name.
@@ -90,6 +116,7 @@ async fn complete(
     entry.node = machine.node_name().map(ToOwned::to_owned);
     entry.no_node = no_node(sources, machine);
     entry.triggered = machine.is_triggered();
+    entry.quarantine = remediation_history::quarantine(sources, machine).map(QuarantineReport::from);
     let asked = asked(sources, entry, opinions);
     let made = asked.clone().and_then(|asked| made(sources, machine, asked));
     // Its host is shown also where nothing is to be done.
@@ -103,7 +130,7 @@ async fn complete(
     let template = asked.as_ref().ok().and_then(|asked| asked.template.as_ref());
     let template = template.map(|one| format!("{}/{}", entry.namespace, one.name_any()));
     entry.remediation = match (asked, made) {
-        (Ok(asked), Ok(made)) => dry_run(snapshot, &made, host, asked.because).await?,
+        (Ok(asked), Ok(made)) => Box::pin(dry_run(snapshot, &made, host, asked.because)).await?,
         (_, Err(why)) | (Err(why), _) => why,
     };
     entry.remediation.template = template;

@@ -111,6 +111,14 @@ fn machine(out: &mut impl Write, entry: &Entry) -> io::Result<()> {
     let bmc = entry.bmc.as_deref().unwrap_or("no BMC is known");
     let host = entry.host.as_deref().unwrap_or("no host is known");
     writeln!(out, "  host: {host} at {bmc}")?;
+    if let Some(quarantine) = &entry.quarantine {
+        let (since, names) = (quarantine.since, quarantine.remediations.join(", "));
+        writeln!(
+            out,
+            "  in quarantine since {since:.0} by {names}. {}",
+            quarantine.until
+        )?;
+    }
     let remediation = &entry.remediation;
     writeln!(out, "  remediation: {}: {}", remediation.outcome, remediation.why)?;
     if let Some(template) = &remediation.template {
@@ -125,6 +133,7 @@ fn machine(out: &mut impl Write, entry: &Entry) -> io::Result<()> {
 /// Whether there is more to say of a Machine than its row.
 fn is_told(entry: &Entry) -> bool {
     entry.triggered
+        || entry.quarantine.is_some()
         || entry.remediation.outcome != "NotNeeded"
         || entry.checks.iter().any(|check| weight(check) > 0)
 }

@@ -5,6 +5,7 @@ use serde_json::json;
 use crate::clock::Clock;
 use remediator_core::identity::SystemUuid;
 
+use crate::clusters::attachments;
 use crate::clusters::node_match::{LISTING, Searches};
 use crate::clusters::node_of_host::*;
 use crate::watch::lost_nodes::LostNodes;
@@ -127,6 +128,7 @@ async fn the_lease_of_a_node_is_looked_for_where_that_very_node_is() {
             nodes,
             lost_nodes: LostNodes::new(Clock::start()),
             searches: Searches::new(LISTING),
+            attachments: attachments::looks(),
             out_of_service_supported: true,
             of: of.map(key),
         }

@@ -3,6 +3,7 @@ use kube::config::Config;
 use kube::runtime::watcher::Event;
 use serde_json::json;
 
+use crate::clusters::attachments;
 use crate::clusters::node_match::{LISTING, Searches};
 use crate::clusters::workload::*;
 use crate::watch::shared_cache::SharedCache;
@@ -59,6 +60,7 @@ async fn leftover_taints_are_looked_for_where_they_could_be_removed() {
         nodes: store,
         lost_nodes: LostNodes::new(Clock::start()),
         searches: Searches::new(LISTING),
+        attachments: attachments::looks(),
         out_of_service_supported: true,
         of: Some(key.clone()),
     };

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use kube::ResourceExt as _;
 use remediator_api::PowerCycleRemediation;
-use remediator_api::target_ref::{about, is_told_to_stop};
+use remediator_api::target_ref::{about, is_taken_back};
 use remediator_core::admission::{Key, Remediation, Reply, Stage, Unreadable, admit, at_work_beside};
 use remediator_core::decision::{Act, Decision, Observation};
 use remediator_core::facts::Lookup;
@@ -191,9 +191,10 @@ fn index_of(key: &Key) -> RemediationIndex {
 }
 
 fn stage(remediation: &PowerCycleRemediation) -> Stage {
-    let is_taken_back = is_told_to_stop(remediation) || remediation.metadata.deletion_timestamp.is_some();
     let journal = remediation.journal();
-    journal.map_or(Stage::Waiting, |journal| Stage::of(journal, is_taken_back))
+    journal.map_or(Stage::Waiting, |journal| {
+        Stage::of(journal, is_taken_back(remediation))
+    })
 }
 
 /// A remediation, with what it works on as far as it says itself.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kube::ResourceExt as _;
-use remediator_api::target_ref::about;
+use remediator_api::target_ref::{about, to_bring_back};
 use remediator_api::views::Machine;
 use remediator_api::{BMCEndpoint, PowerCycleRemediation, keys};
 use remediator_bmc::ServerTrust;
@@ -18,8 +18,10 @@ pub(crate) use sole::{EndpointReads, LISTING_ENDPOINTS, still_sole};
 
 use crate::api_call::ShellError;
 use crate::bmc_access::host::{HostTrust, ResolvedHost, bmc_address, fingerprints};
+use crate::bmc_access::journalled;
 use crate::metal3;
 use crate::snapshot::sources::Sources;
+use crate::watch::caches;
 use crate::watch::caches::Guarded;
 use crate::watch::indexed_store::IndexedStore;
 use crate::watch::indexes::EndpointIndex;
@@ -63,6 +65,38 @@ pub(crate) async fn resolve(
             machine.node_name(),
         )),
     }
+}
+
+/// Another way to a host that has to be brought back than by the journal: as the object that described it says now, else
+/// as its Machine or Node leads to it, else by the journal with another certificate. What cannot be read is no way.
+pub(crate) async fn other_way(
+    sources: &Sources,
+    remediation: &PowerCycleRemediation,
+) -> Option<ResolvedHost> {
+    let subject = to_bring_back(remediation)?.subject.as_ref()?;
+    let namespace = remediation.namespace().unwrap_or_default();
+    let described = match subject.host.split_once('/')? {
+        ("BMCEndpoint", name) => {
+            let endpoint = caches::find(&sources.caches.endpoints, Some(&namespace), name);
+            endpoint.and_then(|endpoint| resolve_endpoint(endpoint.0.as_ref().ok()?).ok())
+        }
+        (_, name) => {
+            let reference = HostReference {
+                namespace: namespace.clone(),
+                name: HostName::Known(name.to_owned()),
+                uid: None,
+            };
+            let described = metal3::describe(&sources.metal3, Some(&namespace), &reference).await;
+            described.ok().and_then(Result::ok)
+        }
+    };
+    if described.is_some() {
+        return described;
+    }
+    let now = sources.clock.now();
+    let led_to = resolve(sources, remediation, &mut None, now).await;
+    let led_to = led_to.ok().and_then(Result::ok);
+    led_to.or_else(|| journalled::with_another_certificate(remediation))
 }
 
 /// The host of a Machine by what the caches say of it. Of one that a BareMetalHost describes that is all there is

@@ -77,7 +77,7 @@ impl SearchedHost {
     pub(super) fn is_sole(&self, endpoints: &[Guarded<BMCEndpoint>]) -> Result<(), Obstacle> {
         let of_namespace = endpoints.iter().filter(|endpoint| self.is_within(endpoint));
         let host = among_endpoints(of_namespace, Some(&self.machine), self.node.as_deref())?.host;
-        if host != self.known {
+        if !is_same(&host, &self.known) {
             let detail = format!(
                 "{} is not what it was when this was decided",
                 self.known.reference
@@ -109,6 +109,16 @@ impl SearchedHost {
     fn is_within(&self, endpoint: &Guarded<BMCEndpoint>) -> bool {
         endpoint.namespace().as_ref() == Some(&self.namespace)
     }
+}
+
+/// Whether two descriptions of a host say the same; a journal has the system UUID in the byte order of the BMC.
+fn is_same(host: &Host, known: &Host) -> bool {
+    let same_uuid = match (&host.stated_uuid, &known.stated_uuid) {
+        (Some(stated), Some(known)) => stated.matches(known).is_some(),
+        (None, None) => true,
+        (Some(_), None) | (None, Some(_)) => false,
+    };
+    same_uuid && (&host.reference, &host.bmc) == (&known.reference, &known.bmc)
 }
 
 /// Whether an endpoint describes this host, by its address or its system UUID, or why that is not known; the rest of it

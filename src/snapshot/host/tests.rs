@@ -29,6 +29,20 @@ fn ours() -> Guarded<BMCEndpoint> {
 
 fn judged(endpoints: &[Guarded<BMCEndpoint>]) -> Result<(), Reason> {
     let known = resolve_endpoint(ours().0.as_ref().unwrap()).unwrap().host;
+    let by_the_bmc = Host {
+        stated_uuid: SystemUuid::parse(SWAPPED).ok(),
+        ..known.clone()
+    };
+    let judged = judged_against(known, endpoints);
+    assert_eq!(
+        judged_against(by_the_bmc, endpoints),
+        judged,
+        "as a journal has it"
+    );
+    judged
+}
+
+fn judged_against(known: Host, endpoints: &[Guarded<BMCEndpoint>]) -> Result<(), Reason> {
     let searched = SearchedHost {
         namespace: "metal".to_owned(),
         machine: "worker-1".to_owned(),

@@ -211,10 +211,23 @@ pub(crate) async fn node_metadata(
     nodes: &NodeCluster,
     node_name: &str,
 ) -> Result<Option<SavedNode>, ShellError> {
-    let nodes = Api::<Guarded<Node>>::all(nodes.client.clone());
-    let node = within("reading the Node", nodes.get_opt(node_name)).await?;
+    let node = whole_node(nodes, node_name).await?;
     Ok(node
-        .and_then(|guarded| guarded.0.ok())
         .filter(|node| !node.name_any().is_empty())
         .map(|node| node.saved()))
+}
+
+/// Reads a Node live, as the caches would have it. None where it does not exist or cannot be understood.
+pub(crate) async fn node(nodes: &NodeCluster, node_name: &str) -> Result<Option<Node>, ShellError> {
+    let mut node = whole_node(nodes, node_name).await?;
+    if let Some(node) = &mut node {
+        node.narrow();
+    }
+    Ok(node)
+}
+
+async fn whole_node(nodes: &NodeCluster, node_name: &str) -> Result<Option<Node>, ShellError> {
+    let nodes = Api::<Guarded<Node>>::all(nodes.client.clone());
+    let node = within("reading the Node", nodes.get_opt(node_name)).await?;
+    Ok(node.and_then(|guarded| guarded.0.ok()))
 }

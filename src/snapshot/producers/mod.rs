@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use kube::api::Api;
 use kube::{Client, Resource as _, ResourceExt as _};
 use remediator_api::guarded::Guarded;
-use remediator_api::target_ref::{Producer, producer};
+use remediator_api::target_ref::{Producer, producer, to_bring_back};
 use remediator_api::views::{Machine, MachineHealthCheck, NodeHealthCheck};
 use remediator_api::{PowerCycleRemediation, PowerCycleRemediationTemplate};
 use remediator_core::facts::Lookup;
@@ -43,7 +43,14 @@ pub(crate) async fn read(
     if !begins || asked.as_ref().is_some_and(is_fresh) {
         return Ok(());
     }
-    *asked = Some((now, node_health_check(&sources.client, &name).await?));
+    let check = match node_health_check(&sources.client, &name).await {
+        // The host may be off, and is looked after meanwhile.
+        Err(error) if to_bring_back(remediation).is_some() => {
+            Lookup::Unreadable(crate::report::chain(&error))
+        }
+        check => check?,
+    };
+    *asked = Some((now, check));
     Ok(())
 }
 

@@ -3,18 +3,24 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use jiff::Timestamp;
 use kube::{Resource as _, ResourceExt as _};
 use remediator_api::PowerCycleRemediation;
-use remediator_api::target_ref::owning_machine;
+use remediator_api::target_ref::{self, owning_machine};
+use remediator_api::views::Machine;
 use remediator_core::admission::Unreadable;
 use remediator_core::facts::Obstacle;
-use remediator_core::intake::Remediation;
+use remediator_core::intake::{self, Remediation};
 use remediator_core::journal::Journal;
+use remediator_core::machine_api::MachineApi;
 use remediator_core::phase::Phase;
+use remediator_core::quarantine::{self, Quarantine};
 
 use crate::snapshot::sources::Sources;
-use crate::watch::caches::{Caches, Guarded};
+use crate::watch::caches::{Caches, Guarded, readable};
+use crate::watch::machine_key::{MachineKey, machine_key, remediations_of};
 
 /// A remediation that cannot be read may be at work on a Machine, or on a Node without one, unless its
 /// owner says that it is about another Machine.
@@ -42,6 +48,24 @@ fn described(unreadable: &Guarded<PowerCycleRemediation>) -> Unreadable {
     }
 }
 
+/// How many Machines are in quarantine, by the group of their API.
+pub(crate) fn quarantined(caches: &Caches) -> BTreeMap<&'static str, u64> {
+    let all = caches.remediations.all();
+    let of_quarantined = readable(&all).filter(|one| earlier(one).quarantined.is_some());
+    let machines: BTreeSet<MachineKey> = of_quarantined
+        .filter_map(|one| machine_key(caches, one))
+        .collect();
+    let number = |api: MachineApi| {
+        let is_of = |key: &&MachineKey| {
+            let machines = &caches.of(api).machines;
+            key.means(api, &key.name) && machines.get(Some(&key.namespace), &key.name).is_some()
+        };
+        u64::try_from(machines.iter().filter(is_of).count()).unwrap_or(u64::MAX)
+    };
+    let of_each = MachineApi::ALL.into_iter();
+    of_each.map(|api| (api.group(), number(api))).collect()
+}
+
 /// What the intake knows of an earlier or present remediation.
 pub(crate) fn earlier(remediation: &PowerCycleRemediation) -> Remediation {
     let journal = remediation.journal();
@@ -50,7 +74,32 @@ pub(crate) fn earlier(remediation: &PowerCycleRemediation) -> Remediation {
         phase: remediation.phase(),
         trigger_cleared: journal.and_then(|journal| journal.trigger_cleared.clone()),
         power_cycles: journal.map_or_else(Vec::new, |journal| power_cycles(remediation, journal)),
+        failed_untouched: journal.and_then(failed_untouched),
+        quarantined: journal
+            .and_then(|journal| quarantine::since(journal, target_ref::is_taken_back(remediation))),
     }
+}
+
+/// When a remediation failed that had not touched its host.
+fn failed_untouched(journal: &Journal) -> Option<Timestamp> {
+    let untouched = journal.phase == Phase::Failed && journal.attempt == 0;
+    journal.phase_started.filter(|_| untouched)
+}
+
+/// The remediations that a Machine has or had.
+pub(crate) fn of_machine(sources: &Sources, machine: &Machine) -> Vec<Remediation> {
+    let (namespace, name) = (machine.namespace().unwrap_or_default(), machine.name_any());
+    let of_name = remediations_of(&sources.caches, &namespace, &name);
+    let is_of = |one: &&PowerCycleRemediation| {
+        let key = machine_key(&sources.caches, one);
+        key.is_some_and(|key| key.means(machine.api(), &name))
+    };
+    readable(&of_name).filter(is_of).map(earlier).collect()
+}
+
+/// The quarantine that a Machine is in.
+pub(crate) fn quarantine(sources: &Sources, machine: &Machine) -> Option<Quarantine> {
+    intake::quarantine(&of_machine(sources, machine))
 }
 
 /// The power cycles of a remediation that has ended, if it had powered the host off. The last one counts from the

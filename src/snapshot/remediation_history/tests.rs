@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::watch::caches::testing::{apply, caches};
 
 fn cycles(phase: &str, attempt: i32, timeline: &[(&str, &str)]) -> Vec<String> {
     cycles_of(&Value::Null, (phase, attempt), timeline)
@@ -51,4 +52,64 @@ fn without_a_node_an_attempt_counts_by_its_power_on() {
     ];
     let found = cycles_of(&subject, ("Failed", 2), &timeline);
     assert_eq!(found, [first, "2026-01-01T02:00:00Z"]);
+}
+
+fn failed(attempt: i32, metadata: &Value, lifted: Option<&str>) -> PowerCycleRemediation {
+    let mut remediation = json!({
+        "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "PowerCycleRemediation",
+        "metadata": {"name": "worker-1", "namespace": "machines", "uid": "uid"}, "spec": {"machineName": "worker"},
+        "status": {
+            "phase": "Failed", "phaseStarted": "2026-01-01T02:00:00Z", "attempt": attempt, "reason": "BootDeadlineExceeded",
+            "message": "",
+        },
+    });
+    for (key, value) in metadata.as_object().into_iter().flatten() {
+        remediation["metadata"][key] = value.clone();
+    }
+    if let Some(lifted) = lifted {
+        remediation["status"]["quarantineLifted"] = json!(lifted);
+    }
+    serde_json::from_value(remediation).unwrap()
+}
+
+#[test]
+fn a_failure_quarantines_or_was_in_vain_or_neither() {
+    let deleted = json!({"deletionTimestamp": "2026-01-01T03:00:00Z"});
+    let stopped = json!({"annotations": {"remediation.medik8s.io/nhc-timed-out": "now"}});
+    let lifted = Some("2026-01-01T03:00:00Z");
+    for (attempt, metadata, lifted, quarantined, in_vain) in [
+        (1, &Value::Null, None, true, false),
+        (0, &Value::Null, None, false, true),
+        (1, &Value::Null, lifted, false, false),
+        (1, &deleted, None, false, false),
+        (1, &stopped, None, false, false),
+    ] {
+        let found = earlier(&failed(attempt, metadata, lifted));
+        let story = format!("{attempt} {metadata} {lifted:?}");
+        assert_eq!(found.quarantined.is_some(), quarantined, "{story}");
+        assert_eq!(found.failed_untouched.is_some(), in_vain, "{story}");
+        assert_eq!(found.power_cycles.len(), usize::from(attempt > 0), "{story}");
+    }
+}
+
+#[test]
+fn a_machine_in_quarantine_is_counted_once() {
+    let (caches, mut writers) = caches();
+    let machine = json!({
+        "apiVersion": "machine.openshift.io/v1beta1", "kind": "Machine",
+        "metadata": {"name": "worker", "namespace": "machines", "uid": "machine-uid"}, "spec": {},
+    });
+    for (uid, attempt, lifted) in [
+        ("first", 1, None),
+        ("second", 2, None),
+        ("in-vain", 0, None),
+        ("lifted", 1, Some("2026-01-01T03:00:00Z")),
+    ] {
+        let one = failed(attempt, &json!({"name": uid, "uid": uid}), lifted);
+        apply(&mut writers.remediations, serde_json::to_value(one).unwrap());
+    }
+    let expected = |openshift| BTreeMap::from([("machine.openshift.io", openshift), ("cluster.x-k8s.io", 0)]);
+    assert_eq!(quarantined(&caches), expected(0), "the Machine is gone");
+    apply(&mut writers.openshift, machine);
+    assert_eq!(quarantined(&caches), expected(1));
 }

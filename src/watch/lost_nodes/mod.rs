@@ -11,7 +11,7 @@ use kube::ResourceExt as _;
 use kube::runtime::watcher::Event;
 use remediator_api::views::Node;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, Moment};
 use crate::watch::caches::Guarded;
 
 /// Which Node is lost, since when its Ready is Unknown, and its newest heartbeat. A kubelet that reports changes one of
@@ -38,13 +38,10 @@ const LONGEST: usize = 512;
 #[derive(Debug)]
 struct Seen {
     loss: Loss,
-    since: Instant,
+    since: Moment,
     /// Whether the list that is being read has it, too.
     listed: bool,
 }
-
-/// A time, and how often the clock had jumped until then.
-type Instant = (Timestamp, u64);
 
 impl LostNodes {
     pub(crate) fn new(clock: Clock) -> Self {
@@ -56,16 +53,16 @@ impl LostNodes {
 
     /// Notes what the watch of Nodes says.
     pub(crate) fn note(&self, event: &Event<Guarded<Node>>) {
-        self.note_at(event, (self.clock.now(), self.clock.jumps()));
+        self.note_at(event, self.clock.moment());
     }
 
     /// Since when this Node, as it is here, has been lost without a change. `None`: it is not lost, or
-    /// not yet seen so by the watch, or the clock has jumped and nobody knows for how long.
+    /// not yet seen so by the watch. Where the clock has jumped nobody knows for how long, and it counts from now on.
     pub(crate) fn since(&self, node: &Node) -> Option<Timestamp> {
-        self.since_at(node, self.clock.jumps())
+        self.since_at(node, self.clock.moment())
     }
 
-    fn note_at(&self, event: &Event<Guarded<Node>>, now: Instant) {
+    fn note_at(&self, event: &Event<Guarded<Node>>, now: Moment) {
         match event {
             Event::Init => self.held().values_mut().for_each(|seen| seen.listed = false),
             // What vanished while nobody watched is in no list.
@@ -81,15 +78,17 @@ impl LostNodes {
         }
     }
 
-    fn since_at(&self, node: &Node, jumps: u64) -> Option<Timestamp> {
+    fn since_at(&self, node: &Node, now: Moment) -> Option<Timestamp> {
         let loss = loss(node)?;
-        let held = self.held();
-        let seen = held.get(&node.name_any()).filter(|seen| seen.loss == loss)?;
-        let (since, jumps_then) = seen.since;
-        (jumps_then == jumps).then_some(since)
+        let mut held = self.held();
+        let seen = held.get_mut(&node.name_any()).filter(|seen| seen.loss == loss)?;
+        if seen.since.1 != now.1 {
+            seen.since = now;
+        }
+        Some(seen.since.0)
     }
 
-    fn lost(&self, name: String, loss: Loss, now: Instant) {
+    fn lost(&self, name: String, loss: Loss, now: Moment) {
         let mut held = self.held();
         if let Some(known) = held.get_mut(&name).filter(|known| known.loss == loss) {
             known.listed = true;

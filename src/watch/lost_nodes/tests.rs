@@ -28,7 +28,7 @@ fn note(nodes: &LostNodes, event: &Event<Guarded<Node>>, seconds: i64) {
 }
 
 fn since(nodes: &LostNodes, node: &Node) -> Option<Timestamp> {
-    nodes.since_at(node, 0)
+    nodes.since_at(node, (at(1_000), 0))
 }
 
 fn at(seconds: i64) -> Timestamp {
@@ -109,8 +109,12 @@ fn lists_that_never_end_fill_no_memory() {
 }
 
 #[test]
-fn after_a_jump_of_the_clock_nobody_knows_how_long_a_node_has_been_lost() {
+fn after_a_jump_of_the_clock_in_either_direction_a_loss_counts_from_then_on() {
     let nodes = LostNodes::new(Clock::start());
     apply(&nodes, &lost(), 10);
-    assert_eq!(nodes.since_at(&lost(), 1), None);
+    for (jumps, seconds) in [(1, 3_700), (2, 50)] {
+        let jumped = |later| nodes.since_at(&lost(), (at(seconds + later), jumps));
+        assert_eq!(jumped(0), Some(at(seconds)));
+        assert_eq!(jumped(20), Some(at(seconds)));
+    }
 }

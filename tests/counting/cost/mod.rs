@@ -56,6 +56,9 @@ fn tally<'a>(events: impl IntoIterator<Item = &'a AuditEvent>) -> BTreeMap<Strin
         if !resource.subresource.is_empty() {
             what = format!("{what}/{}", resource.subresource);
         }
+        if event.response_code == 403 {
+            what = format!("refused: {what}");
+        }
         if event.response_code == 409 {
             what = format!("conflict: {what}");
         }

@@ -98,6 +98,7 @@ async fn the_shipped_role_is_exactly_what_is_used() -> world::Outcome {
     world.health_check().await?;
     world::allow_node_deletion(&world.client).await?;
     world::allow_machine_deletion(&world.client).await?;
+    world::allow_holding_secrets(&world.client, &world.namespace).await?;
     world::set_policy(&world.client, policy("Never")).await?;
     let daemon = world::daemon::start(cluster, DAEMON, "info")?;
 
@@ -105,6 +106,7 @@ async fn the_shipped_role_is_exactly_what_is_used() -> world::Outcome {
     let granted = granted(&[
         "deploy/base/rbac.yaml",
         "deploy/components/bmc-namespace/rbac.yaml",
+        "deploy/components/bmc-secrets-held/rbac.yaml",
         "deploy/components/node-deletion/rbac.yaml",
         "deploy/components/machine-deletion/rbac.yaml",
         "deploy/components/medik8s-leases/rbac.yaml",
@@ -193,5 +195,9 @@ fn the_shipped_role_has_no_wildcard_and_no_way_to_all_secrets() -> Result<()> {
         BTreeSet::from(["get"]),
         "Secrets and ConfigMaps are read by name and never listed"
     );
+    let held = granted(&["deploy/components/bmc-secrets-held/rbac.yaml"])?;
+    let patch = ("", "secrets", "patch");
+    let patch = (patch.0.to_owned(), patch.1.to_owned(), patch.2.to_owned());
+    assert_eq!(held, BTreeSet::from([patch]), "Secrets are held by name");
     Ok(())
 }

@@ -1,7 +1,7 @@
-//! An API server that keeps some of the daemon's requests waiting while it is told to.
+//! An API server that keeps some of the daemon's requests waiting while it is told to, or is away altogether.
 
-use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Result;
 use axum::body::Bytes;
@@ -10,23 +10,29 @@ use harness::process::ChildDaemon;
 use http::Request;
 use tokio::sync::watch;
 
-use super::front::api::ApiFront;
-use super::front::{Call, Gate};
+use super::front::api::{ApiFront, Kubeconfig};
+use super::front::{Call, Front, Gate, reach};
 use super::pool;
+
+pub use super::front::reach::Reach;
 
 /// Stands in front of a cluster, as the daemon's ServiceAccount.
 pub struct Holding {
     cluster: Cluster,
-    front: ApiFront,
+    _fronts: (ApiFront, Front),
     /// Whether a request waits, or did.
     waits: watch::Receiver<bool>,
     /// Whether those are answered.
     pub answers: watch::Sender<bool>,
+    /// Of everything, not only of what it holds.
+    pub reach: watch::Sender<Reach>,
+    pub kubeconfig: Kubeconfig,
 }
 
 struct Held {
     waited: watch::Sender<bool>,
     may_answer: watch::Receiver<bool>,
+    longest: Duration,
 }
 
 impl Gate for Held {
@@ -35,7 +41,7 @@ impl Gate for Held {
         if !*may_answer.borrow() {
             self.waited.send_replace(true);
             // Where nobody could tell it any more, the test is over.
-            may_answer.wait_for(|may| *may).await.ok()?;
+            let _ = tokio::time::timeout(self.longest, may_answer.wait_for(|may| *may)).await;
         }
         Some(made.await)
     }
@@ -44,21 +50,39 @@ impl Gate for Held {
 impl Holding {
     /// It holds what `holds` says, and nothing as long as it answers.
     pub async fn start(cluster: &Cluster, holds: fn(&Request<Bytes>) -> bool) -> Result<Self> {
+        Self::slow(cluster, holds, Duration::MAX).await
+    }
+
+    /// The same, and each for so long at the most.
+    pub async fn slow(
+        cluster: &Cluster,
+        holds: fn(&Request<Bytes>) -> bool,
+        longest: Duration,
+    ) -> Result<Self> {
         let (waited, waits) = watch::channel(false);
         let (answers, may_answer) = watch::channel(true);
-        let held = Arc::new(Held { waited, may_answer });
+        let held = Arc::new(Held {
+            waited,
+            may_answer,
+            longest,
+        });
         let naming = move |request: &Request<Bytes>| holds(request).then(|| "held".to_owned());
+        let front = ApiFront::start(cluster, held, naming, None).await?;
+        let (reach, may_reach) = watch::channel(Reach::Through);
+        let before = reach::serve(front.address(), may_reach).await?;
         Ok(Self {
             cluster: cluster.clone(),
-            front: ApiFront::start(cluster, held, naming, None).await?,
+            kubeconfig: Kubeconfig::leading_to(before.address)?,
+            _fronts: (front, before),
             waits,
             answers,
+            reach,
         })
     }
 
     /// Starts a daemon that takes this for the API server.
     pub fn start_daemon(&self, program: &str) -> Result<ChildDaemon> {
-        let daemon = self.front.start_daemon(program)?;
+        let daemon = self.kubeconfig.start_daemon(program)?;
         pool::note_log(&self.cluster, daemon.log_path());
         Ok(daemon)
     }
@@ -67,13 +91,5 @@ impl Holding {
     pub async fn holds_one(&self) -> Result<()> {
         self.waits.clone().wait_for(|waits| *waits).await?;
         Ok(())
-    }
-}
-
-impl Deref for Holding {
-    type Target = ApiFront;
-
-    fn deref(&self) -> &ApiFront {
-        &self.front
     }
 }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use anyhow::{Context as _, Result};
-use bmc_simulator::{Change, Delays, Host, HostSpec, IpmiSpec};
+use bmc_simulator::{Change, Delays, Host, HostSpec, IpmiSpec, Machine};
 use harness::kubelet::{HostEvent, NodeTemplate, ScriptedKubelet, random_uuid};
 use remediator_bmc::Protocol;
 use serde_json::{Value, json};
@@ -27,6 +27,8 @@ pub struct HostOptions {
     pub has_node: bool,
     /// How the simulated host takes its time.
     pub delays: Delays,
+    /// Where it is one of several behind one BMC: that of which host of the world, made before, and which of its systems.
+    pub behind: Option<(usize, &'static str)>,
     /// The protocol of the address that its BMC is found by. It speaks IPMI only where that is IPMI.
     pub protocol: Protocol,
 }
@@ -46,6 +48,7 @@ impl Default for HostOptions {
                 boot: std::time::Duration::from_secs(2).into(),
                 ..Delays::default()
             },
+            behind: None,
             protocol: Protocol::Redfish,
         }
     }
@@ -77,6 +80,8 @@ impl HostOptions {
 pub struct WorldHost {
     pub name: String,
     pub bmc: Host,
+    /// What it is behind its BMC.
+    pub system: Machine,
     /// Where its BMC is, as the objects that describe the host say it.
     pub bmc_address: String,
     pub kubelet: Option<ScriptedKubelet>,
@@ -84,16 +89,25 @@ pub struct WorldHost {
 
 impl WorldHost {
     pub(super) async fn create(world: &World, name: &str, options: HostOptions) -> Result<Self> {
-        let bmc = world
-            .simulator
-            .host(name)
-            .context("the simulator lacks the host")?;
+        let (bmc, system) = match options.behind {
+            None => {
+                let bmc = world.simulator.host(name);
+                let bmc = bmc.context("the simulator lacks the host")?;
+                let first = bmc.machines().into_iter().next();
+                (bmc, first.context("nothing is behind the BMC")?)
+            }
+            Some((index, id)) => {
+                let bmc = world.hosts.get(index).context("no such host yet")?.bmc.clone();
+                let system = bmc.machine(id)?;
+                (bmc, system)
+            }
+        };
         let machine = (options.machine)(objects::machine(world, name, options.has_node));
         if !machine.is_null() {
             objects::create_machine(world, machine).await?;
         }
         let kubelet = if options.has_node {
-            Some(start_kubelet(world, name, &bmc, &options).await?)
+            Some(start_kubelet(world, name, &system, &options).await?)
         } else {
             None
         };
@@ -103,7 +117,7 @@ impl WorldHost {
         });
         objects::create_secret(world, name, (options.secret)(secret)).await?;
         let bmc_address = match options.protocol {
-            Protocol::Redfish => format!("redfish+{}{}", bmc.redfish_url(), bmc.system_path()),
+            Protocol::Redfish => format!("redfish+{}{}", bmc.redfish_url(), system.system_path()),
             Protocol::Ipmi => format!("ipmi://{}", bmc.ipmi_address().context("it speaks no IPMI")?),
         };
         let endpoint = json!({
@@ -115,6 +129,7 @@ impl WorldHost {
         Ok(Self {
             name: name.to_owned(),
             bmc,
+            system,
             bmc_address,
             kubelet,
         })
@@ -134,17 +149,17 @@ impl WorldHost {
         async move {
             loop {
                 let event = events.recv().await?;
-                if matches!(event.change, Change::Booted { .. }) {
+                if event.system == self.system.system() && matches!(event.change, Change::Booted { .. }) {
                     break;
                 }
             }
-            start_kubelet(world, &self.name, &self.bmc, &HostOptions::default()).await
+            start_kubelet(world, &self.name, &self.system, &HostOptions::default()).await
         }
     }
 
     /// How often the host went off and on, in truth.
     pub fn transitions(&self) -> (u64, u64) {
-        let truth = self.bmc.truth();
+        let truth = self.system.truth();
         (truth.on_to_off, truth.off_to_on)
     }
 }
@@ -152,17 +167,22 @@ impl WorldHost {
 async fn start_kubelet(
     world: &World,
     name: &str,
-    bmc: &Host,
+    system: &Machine,
     options: &HostOptions,
 ) -> Result<ScriptedKubelet> {
-    let (truth, mut events) = bmc.follow();
+    let (_, mut events) = system.host().follow();
+    let truth = system.truth();
     let mut template = NodeTemplate::new(name);
-    bmc.system_uuid().clone_into(&mut template.system_uuid);
+    system.system_uuid().clone_into(&mut template.system_uuid);
     template.boot_id = truth.boot_id.unwrap_or_else(random_uuid);
     template.machine = Some(format!("{}/{name}", world.namespace));
     let (sender, receiver) = mpsc::unbounded_channel();
+    let system = system.system().to_owned();
     tokio::spawn(async move {
         while let Ok(event) = events.recv().await {
+            if event.system != system {
+                continue;
+            }
             let event = match event.change {
                 Change::PoweredOff | Change::Reset => HostEvent::Off,
                 Change::Booted { boot_id } => HostEvent::Booted { boot_id },

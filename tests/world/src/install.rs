@@ -159,6 +159,11 @@ pub(super) async fn allow_secrets(client: &Client, namespace: &str) -> Result<()
     apply_roles(client, namespace, "deploy/components/bmc-namespace/rbac.yaml").await
 }
 
+/// What deploy/components/bmc-secrets-held gives the daemon in a namespace.
+pub async fn allow_holding_secrets(client: &Client, namespace: &str) -> Result<()> {
+    apply_roles(client, namespace, "deploy/components/bmc-secrets-held/rbac.yaml").await
+}
+
 /// What a file gives the daemon in a namespace.
 pub(super) async fn apply_roles(client: &Client, namespace: &str, file: &str) -> Result<()> {
     for document in read_documents(&repository().join(file))? {

@@ -69,8 +69,9 @@ pub use failure::{Failure, Outcome};
 pub use host::{HostOptions, WorldHost};
 #[allow(unused_imports)]
 pub use install::{
-    allow_machine_deletion, allow_node_deletion, allow_the_base, allow_the_base_without,
-    allow_the_base_without_group, ensure_namespace, install, read_documents, repository,
+    allow_holding_secrets, allow_machine_deletion, allow_node_deletion, allow_the_base,
+    allow_the_base_without, allow_the_base_without_group, ensure_namespace, install, read_documents,
+    repository,
 };
 
 use install::allow_secrets;
@@ -152,7 +153,11 @@ impl World {
         let client = cluster.client().await?;
         let mut builder = Simulator::builder().control(([127, 0, 0, 1], 0).into());
         let address = own_address();
-        for (index, options) in options.iter().enumerate() {
+        let with_bmcs = options
+            .iter()
+            .enumerate()
+            .filter(|(_, options)| options.behind.is_none());
+        for (index, options) in with_bmcs {
             builder = builder.host(options.spec(&host_name(&prefix, index), address));
         }
         let simulator = builder.start().await.context("the simulator does not start")?;

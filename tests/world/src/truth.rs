@@ -63,9 +63,12 @@ fn stretches(host: &WorldHost, ends: impl Fn(&Change) -> bool) -> Vec<Stretch> {
     let mut stretches = Vec::new();
     let mut began = None;
     for entry in host.bmc.transitions() {
-        let SimulatorEvent::Changed { change, .. } = &entry.event else {
+        let SimulatorEvent::Changed { system, change } = &entry.event else {
             continue;
         };
+        if system != host.system.system() {
+            continue;
+        }
         if matches!(change, Change::PoweredOff) {
             began = began.or(Some(entry.wall));
         } else if ends(change)

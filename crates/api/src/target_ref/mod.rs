@@ -2,7 +2,7 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::ResourceExt as _;
-use remediator_core::journal::Subject;
+use remediator_core::journal::{Journal, Subject};
 use remediator_core::machine_api::MachineApi;
 use remediator_core::phase::Phase;
 
@@ -88,6 +88,17 @@ pub fn begun(remediation: &PowerCycleRemediation) -> Option<&Subject> {
     remediation.journal()?.begun()
 }
 
+/// The journal of a remediation whose host has to get its power back, or has it and is waited for.
+pub fn to_bring_back(remediation: &PowerCycleRemediation) -> Option<&Journal> {
+    let journal = remediation.journal()?;
+    let is_owed = match journal.phase {
+        Phase::Fencing | Phase::PoweringOn | Phase::Booting => true,
+        Phase::Pending | Phase::Holding | Phase::PoweringOff | Phase::Failed => journal.intent.is_some(),
+        Phase::Succeeded | Phase::Cancelled => false,
+    };
+    Some(journal).filter(|_| is_owed)
+}
+
 /// Whether a remediation is about this Machine or this Node, by what it asks for or has begun.
 pub fn is_meant(remediation: &PowerCycleRemediation, machine: Option<&str>, node: Option<&str>) -> bool {
     let same = |one: Option<&str>, other: Option<&str>| one.is_some() && one == other;
@@ -102,6 +113,11 @@ pub fn is_meant(remediation: &PowerCycleRemediation, machine: Option<&str>, node
 /// Whether its NodeHealthCheck has told a remediation to stop, because its time was over.
 pub fn is_told_to_stop(remediation: &PowerCycleRemediation) -> bool {
     remediation.annotations().contains_key(keys::TIMED_OUT_ANNOTATION)
+}
+
+/// Whether a remediation is taken back: told to stop, or being deleted.
+pub fn is_taken_back(remediation: &PowerCycleRemediation) -> bool {
+    is_told_to_stop(remediation) || remediation.metadata.deletion_timestamp.is_some()
 }
 
 /// Whether a remediation has not ended.

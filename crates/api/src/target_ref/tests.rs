@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::target_ref::{MachineApi, Producer, TargetRef, about, producer};
+use remediator_core::phase::Phase;
+
+use crate::target_ref::{MachineApi, Producer, TargetRef, about, producer, to_bring_back};
 
 fn remediation(metadata: &Value, spec: &Value) -> crate::PowerCycleRemediation {
     let mut object = json!({
@@ -284,5 +286,36 @@ fn requests_as_each_producer_makes_them() {
         };
         assert_eq!(about(&request), expected, "{}", made.row);
         assert_eq!(producer(&request), made.producer, "{}", made.row);
+    }
+}
+
+#[test]
+fn a_host_that_was_powered_off_is_brought_back_whatever_became_of_its_request() {
+    let intent = || {
+        json!({
+            "verb": "PowerOff", "sends": 1, "epoch": 0,
+            "journalled": "2026-01-01T00:00:00Z", "notAfter": "2026-01-01T00:00:10Z",
+        })
+    };
+    for (phase, intent, expected) in [
+        (Phase::Pending, None, false),
+        (Phase::Pending, Some(intent()), true),
+        (Phase::PoweringOff, None, false),
+        (Phase::PoweringOff, Some(intent()), true),
+        (Phase::Fencing, None, true),
+        (Phase::PoweringOn, None, true),
+        (Phase::Booting, None, true),
+        (Phase::Failed, None, false),
+        (Phase::Failed, Some(intent()), true),
+        (Phase::Succeeded, Some(intent()), false),
+        (Phase::Cancelled, Some(intent()), false),
+    ] {
+        let mut status = json!({"phase": phase});
+        if let Some(intent) = intent {
+            status["intent"] = intent;
+        }
+        let mut remediation = remediation(&json!({}), &json!({}));
+        remediation.status = serde_json::from_value(status).unwrap();
+        assert_eq!(to_bring_back(&remediation).is_some(), expected, "{phase:?}");
     }
 }

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use jiff::{SignedDuration, Timestamp};
+use remediator_core::{proof, readiness};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
@@ -120,6 +122,46 @@ pub(super) struct Request {
     pub(super) what: What,
 }
 
+/// In which order requests are served, the first first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Turn {
+    /// Costs nothing, and whatever a handle asks comes after it was taken.
+    Join,
+    /// A host that is off because of us is down; one that is still to be powered off is no worse for waiting.
+    PowerOn,
+    /// What is read after it counts; what is read before it only delays it.
+    PowerOff,
+    /// What else a remediation asks.
+    Remediation,
+    Background,
+}
+
+impl Request {
+    pub(super) fn turn(&self) -> Turn {
+        match (&self.what, self.urgency) {
+            (What::Join, _) => Turn::Join,
+            (_, Urgency::Background) => Turn::Background,
+            (What::Command(Verb::PowerOn, ..), Urgency::Remediation) => Turn::PowerOn,
+            (What::Command(Verb::PowerOff, ..), Urgency::Remediation) => Turn::PowerOff,
+            (
+                What::Leave | What::Prepare(_) | What::Inspect(..) | What::EndSession(..) | What::Close(_),
+                Urgency::Remediation,
+            ) => Turn::Remediation,
+        }
+    }
+
+    /// Whether it is still wanted.
+    pub(super) fn is_wanted(&self) -> bool {
+        match &self.what {
+            What::Join | What::Leave | What::Close(_) => true,
+            What::Prepare(reply) => !reply.is_closed(),
+            What::Inspect(_, reply) => !reply.is_closed(),
+            What::Command(_, _, reply) => !reply.is_closed(),
+            What::EndSession(_, reply) => !reply.is_closed(),
+        }
+    }
+}
+
 type Reply<Answer> = oneshot::Sender<Result<Answer, BmcError>>;
 
 pub(super) enum What {
@@ -153,18 +195,43 @@ impl BmcHandle {
     }
 
     /// Reads power state and identity with a fresh request, not sooner than a second after the
-    /// read before it.
+    /// read before it. `now` is the caller's clock, by which the reading is dated: when its request was sent, however
+    /// long it had waited for its turn. Never later, though that clock be moved meanwhile.
     ///
     /// # Errors
     /// As [`crate::Bmc::read`]; and [`BmcError::Resting`] when the BMC is not asked now.
-    pub async fn read(&self) -> Result<PowerRead, BmcError> {
-        let order = |reply| What::Inspect(Scope::Power, reply);
-        Ok(self.ask(order, BmcError::NoAnswer).await?.reading)
+    pub async fn read(&self, now: impl Fn() -> Timestamp) -> Result<PowerRead, BmcError> {
+        let (began, asked) = (now(), Instant::now());
+        let found = self.look(Scope::Power).await?;
+        let waited = found.sent.saturating_duration_since(asked);
+        Ok(PowerRead {
+            began: began.checked_add(waited).unwrap_or(began),
+            ended: now(),
+            ..found.reading
+        })
     }
 
-    /// Reads everything that says whether the BMC could be used. Sends no command.
+    /// Reads everything that says whether the BMC could be used. Sends no command. One slow answer is no verdict: it
+    /// reads again, and what came fastest counts ([`readiness::SLOW_ANSWERS`]).
+    ///
+    /// # Errors
+    /// As [`Self::read`].
     pub async fn inspect(&self) -> Result<Inspection, BmcError> {
-        let order = |reply| What::Inspect(Scope::Everything, reply);
+        let mut fastest = self.look(Scope::Everything).await?;
+        for _ in 1..readiness::SLOW_ANSWERS {
+            if !proof::is_too_slow(SignedDuration::try_from(fastest.took).unwrap_or(SignedDuration::MAX)) {
+                break;
+            }
+            let next = self.look(Scope::Everything).await?;
+            if next.took < fastest.took {
+                fastest = next;
+            }
+        }
+        Ok(fastest)
+    }
+
+    async fn look(&self, scope: Scope) -> Result<Inspection, BmcError> {
+        let order = |reply| What::Inspect(scope, reply);
         self.ask(order, BmcError::NoAnswer).await
     }
 

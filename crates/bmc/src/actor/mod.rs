@@ -2,7 +2,8 @@
 //!
 //! The remediation of a host, those of other hosts behind the BMC, and background checks become one customer:
 //! one request at a time, reads and commands spaced, one session for one login, a pause when the BMC asks for it,
-//! and a circuit that opens when it does not answer. A slow BMC delays nobody else.
+//! and a circuit that opens when it does not answer. A slow BMC delays nobody else. A command goes before every
+//! read that was not begun.
 //!
 //! A request that was begun is carried to its end, also when its caller has gone: one that is cut off in the
 //! middle leaves sessions behind. One that was not begun is dropped with its caller.
@@ -13,11 +14,11 @@ mod sessions;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
 pub use self::handle::{BmcHandle, Bmcs, Urgency};
@@ -26,7 +27,8 @@ use self::pace::{Pace, SharedPace};
 use self::sessions::Sessions;
 use super::error::BmcError;
 use super::ipmi::IpmiError;
-use super::{BmcTarget, CommandAnswer, Deadlines, Verb};
+use super::{BmcTarget, CommandAnswer, Deadlines, Inspection, Verb};
+use crate::inspection::Scope;
 
 /// When a check that a remediation goes before comes again.
 const PRECEDENCE: Duration = Duration::from_mins(1);
@@ -51,47 +53,75 @@ impl Actor {
 
     /// Serves until the last handle is gone, then ends every session.
     async fn run(mut self, mut queue: mpsc::UnboundedReceiver<Request>) {
-        let mut waiting = VecDeque::new();
-        while let Some(request) = next(&mut queue, &mut waiting).await {
+        let mut waiting = Vec::new();
+        while let Some(request) = self.next(&mut queue, &mut waiting).await {
             self.serve(request).await;
         }
         self.sessions.close_all().await;
     }
 
+    /// The next request, once it is due. While one that goes first is not due, nothing is begun that it would have to
+    /// wait for. Among equals the one that is due first, then the one that came first: no host behind the BMC is read
+    /// twice while another waits.
+    async fn next(
+        &self,
+        queue: &mut mpsc::UnboundedReceiver<Request>,
+        waiting: &mut Vec<Request>,
+    ) -> Option<Request> {
+        loop {
+            while let Ok(request) = queue.try_recv() {
+                waiting.push(request);
+            }
+            let now = Instant::now();
+            let order = |(_, request): &(usize, &Request)| (request.turn(), self.due(request, now));
+            let Some((index, first)) = waiting.iter().enumerate().min_by_key(order) else {
+                waiting.push(queue.recv().await?);
+                continue;
+            };
+            let due = self.due(first, now);
+            if due <= now {
+                return Some(waiting.remove(index));
+            }
+            tokio::select! {
+                () = sleep_until(due) => {}
+                Some(request) = queue.recv() => waiting.push(request),
+            }
+        }
+    }
+
+    /// When a request may be served: reads of one system and commands keep their distance. A command whose time is over
+    /// before that is answered when it is over.
+    fn due(&self, request: &Request, now: Instant) -> Instant {
+        if !request.is_wanted() {
+            return now;
+        }
+        match &request.what {
+            What::Inspect(..) => self.sessions.read_at(&request.target, now),
+            What::Command(_, not_after, _) => self.pace.with(|pace, _| pace.command_at(now)).min(*not_after),
+            What::Join | What::Leave | What::Prepare(_) | What::EndSession(..) | What::Close(_) => now,
+        }
+    }
+
+    /// A request that nobody waits for any more is not begun.
     async fn serve(&mut self, request: Request) {
+        if !request.is_wanted() {
+            return;
+        }
         let (target, urgency) = (request.target, request.urgency);
         match request.what {
             What::Join => self.sessions.join(target, urgency),
             What::Leave => self.sessions.leave(&target, urgency).await,
             What::Prepare(reply) => {
-                if !reply.is_closed() {
-                    let _ = reply.send(self.sessions.prepare(&target).await);
-                }
+                let _ = reply.send(self.sessions.prepare(&target).await);
             }
-            What::Inspect(scope, mut reply) => {
-                let found = match self.turn(&target, urgency, &mut reply).await {
-                    Ok(true) => {
-                        let found = self.sessions.inspect(&target, scope).await;
-                        self.note(found.as_ref().err());
-                        found
-                    }
-                    Ok(false) => return,
-                    Err(error) => Err(error),
-                };
-                let _ = reply.send(found);
+            What::Inspect(scope, reply) => {
+                let _ = reply.send(self.inspect(&target, urgency, scope).await);
             }
-            What::Command(command, not_after, mut reply) => {
-                let answer = match self.command_turn(not_after, &mut reply).await {
-                    Ok(true) => self.command(&target, command, not_after).await,
-                    Ok(false) => return,
-                    Err(error) => Err(error),
-                };
-                let _ = reply.send(answer);
+            What::Command(command, not_after, reply) => {
+                let _ = reply.send(self.command(&target, command, not_after).await);
             }
             What::EndSession(path, reply) => {
-                if !reply.is_closed() {
-                    let _ = reply.send(self.sessions.end_session(&target, &path).await);
-                }
+                let _ = reply.send(self.sessions.end_session(&target, &path).await);
             }
             What::Close(reply) => {
                 let _ = reply.send(self.sessions.close(&target).await);
@@ -99,36 +129,17 @@ impl Actor {
         }
     }
 
-    /// Waits until the target may be read again. Answers whether the caller still waits for that.
-    async fn turn<Answer>(
+    async fn inspect(
         &mut self,
         target: &Arc<BmcTarget>,
         urgency: Urgency,
-        reply: &mut oneshot::Sender<Answer>,
-    ) -> Result<bool, BmcError> {
-        if reply.is_closed() {
-            return Ok(false);
-        }
+        scope: Scope,
+    ) -> Result<Inspection, BmcError> {
         self.check_rest(urgency)?;
         self.sessions.prepare(target).await?;
-        Ok(wait(self.sessions.read_at(target, Instant::now()), reply).await)
-    }
-
-    /// Waits until the BMC may be commanded again. Answers whether the caller still waits for that.
-    async fn command_turn<Answer>(
-        &self,
-        not_after: Instant,
-        reply: &mut oneshot::Sender<Answer>,
-    ) -> Result<bool, BmcError> {
-        let look = |pace: &mut Pace, now| (pace.command_at(now), pace.is_command_under_way(now));
-        let (at, under_way) = self.pace.with(look);
-        if under_way {
-            return Err(IpmiError::EarlierCommandUnderWay.into());
-        }
-        if at >= not_after {
-            return Err(BmcError::TooLate);
-        }
-        Ok(wait(at, reply).await)
+        let found = self.sessions.inspect(target, scope).await;
+        self.note(found.as_ref().err());
+        found
     }
 
     async fn command(
@@ -137,6 +148,12 @@ impl Actor {
         command: Verb,
         not_after: Instant,
     ) -> Result<CommandAnswer, BmcError> {
+        if self.pace.with(|pace, now| pace.is_command_under_way(now)) {
+            return Err(IpmiError::EarlierCommandUnderWay.into());
+        }
+        if Instant::now() >= not_after {
+            return Err(BmcError::TooLate);
+        }
         self.pace.with(Pace::note_command);
         let answer = self.sessions.command(target, command, not_after).await;
         self.note(answer.as_ref().err());
@@ -184,27 +201,4 @@ impl Actor {
             None => pace.note_answer(),
         });
     }
-}
-
-async fn wait<Answer>(until: Instant, reply: &mut oneshot::Sender<Answer>) -> bool {
-    tokio::select! {
-        biased;
-        () = reply.closed() => false,
-        () = sleep_until(until) => true,
-    }
-}
-
-/// The next request: those for remediations first, each kind in the order in which it came.
-async fn next(
-    queue: &mut mpsc::UnboundedReceiver<Request>,
-    waiting: &mut VecDeque<Request>,
-) -> Option<Request> {
-    if waiting.is_empty() {
-        waiting.push_back(queue.recv().await?);
-    }
-    while let Ok(request) = queue.try_recv() {
-        waiting.push_back(request);
-    }
-    let urgent = |request: &Request| request.urgency == Urgency::Remediation;
-    waiting.remove(waiting.iter().position(urgent).unwrap_or_default())
 }

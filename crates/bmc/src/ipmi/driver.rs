@@ -22,7 +22,7 @@ use super::wire::net_fn::CHASSIS;
 use crate::address::Privilege;
 use crate::credentials::Credentials;
 use crate::error::BmcError;
-use crate::{BmcTarget, CommandAnswer, Deadlines, Inspection, Login, PowerRead, Protocol, Verb};
+use crate::{BmcTarget, CommandAnswer, Deadlines, Inspection, Login, PowerRead, Protocol, Verb, dated};
 use remediator_core::identity::SystemUuid;
 
 /// How long the end of a session is waited for at most.
@@ -110,7 +110,7 @@ impl Ipmi {
         // Until this reading has succeeded, no command has anything to stand on.
         self.control = None;
         let deadlines = self.deadlines;
-        let reading = deadlines.for_reading(self.read_now()).await?;
+        let (reading, sent) = deadlines.for_reading(self.read_now()).await?;
         let suite = self.suite.ok_or(BmcError::NotRead)?;
         let uuid = reading.uuid.as_deref();
         self.control = Some(Control {
@@ -118,6 +118,8 @@ impl Ipmi {
         });
         Ok(Inspection {
             reading,
+            sent,
+            took: sent.elapsed(),
             login: Login::CipherSuite(suite.id()),
             certificate: None,
             tls_version: None,
@@ -125,7 +127,7 @@ impl Ipmi {
         })
     }
 
-    async fn read_now(&mut self) -> Result<PowerRead, BmcError> {
+    async fn read_now(&mut self) -> Result<(PowerRead, Instant), BmcError> {
         if self.doubt() && self.settle(after(CLOSING)).await.is_err() {
             tracing::debug!("the session of an unanswered power command could not be closed yet");
         }
@@ -144,20 +146,20 @@ impl Ipmi {
         self.read_in(live, after(self.deadlines.request)).await
     }
 
-    /// One reading. A session in which there was no answer is not kept.
-    async fn read_in(&mut self, mut live: Live, deadline: Instant) -> Result<PowerRead, BmcError> {
-        let began = Timestamp::now();
+    /// One reading, and when it was first asked for: an answer may be one to the first transmission. A session in which
+    /// there was no answer is not kept.
+    async fn read_in(&mut self, mut live: Live, deadline: Instant) -> Result<(PowerRead, Instant), BmcError> {
+        let sent = Instant::now();
         let asked = live
             .session
             .ask(&GET_CHASSIS_STATUS, deadline, Repeat::UntilAnswered);
         let answer = asked
             .await
             .map_err(|unanswered| unanswered.or(BmcError::NoAnswer))?;
-        let ended = Timestamp::now();
         let uuid = live.uuid.clone();
         self.live = Some(live);
         let (power, literal) = chassis_status(&answer)?;
-        Ok(PowerRead {
+        let reading = PowerRead {
             command_failure: None,
             protocol: Protocol::Ipmi,
             power,
@@ -167,9 +169,11 @@ impl Ipmi {
             system: SYSTEM.to_owned(),
             session: None,
             fallback: None,
-            began,
-            ended,
-        })
+            certificate: None,
+            began: dated(sent),
+            ended: Timestamp::now(),
+        };
+        Ok((reading, sent))
     }
 
     /// Sends a command once to the BMC of the last reading, in its session.

@@ -22,6 +22,7 @@ pub use self::reading::{ReadBody, read_body};
 
 use self::login::LoginState;
 use self::resource::ResetAction;
+use self::select::SystemRead;
 use self::task::Followed;
 use self::wire::{Answer, Call, SendFailure, Wire};
 use super::address::{ResourcePath, Transport};
@@ -30,7 +31,7 @@ use super::error::BmcError;
 use super::inspection::Scope;
 use super::redact::Redactor;
 use super::tls::ClientSide;
-use super::{AuthMethod, BmcTarget, Deadlines, Inspection, LONGEST_SESSION, Login, PowerRead};
+use super::{AuthMethod, BmcTarget, Deadlines, Inspection, LONGEST_SESSION, Login};
 use remediator_core::identity::SystemUuid;
 
 /// A conversation with one Redfish service about one of its systems.
@@ -92,7 +93,13 @@ impl Redfish {
         // Until this reading has succeeded, no command has anything to stand on.
         self.control = None;
         let deadlines = self.deadlines;
-        let (mut reading, control) = deadlines.for_reading(self.read_now()).await?;
+        let (mut reading, control, sent) = deadlines.for_reading(self.read_now()).await?;
+        let took = sent.elapsed();
+        let protection = self.wire.protection.clone();
+        let certificate = protection
+            .as_ref()
+            .and_then(|protection| protection.certificate.clone());
+        reading.certificate = certificate.as_ref().map(|shown| shown.fingerprint.to_string());
         let reset = control.reset.clone();
         self.control = Some(control);
         let offers = match scope {
@@ -109,20 +116,21 @@ impl Redfish {
             }
         };
         let word = |word: String| self.redactor.shorten(&word, select::MAX_WORD);
-        let protection = self.wire.protection.clone();
         Ok(Inspection {
             reading,
+            sent,
+            took,
             login: match &self.standing {
                 LoginState::Session(_) => Login::Session,
                 LoginState::New | LoginState::Basic { .. } | LoginState::Rejected(_) => Login::Basic,
             },
             tls_version: protection.as_ref().map(|protection| protection.version),
-            certificate: protection.and_then(|protection| protection.certificate),
+            certificate,
             offers: offers.map(|offers| offers.into_iter().map(word).collect()),
         })
     }
 
-    async fn read_now(&mut self) -> Result<(PowerRead, Control), BmcError> {
+    async fn read_now(&mut self) -> Result<SystemRead, BmcError> {
         // Here, so that what a login answers is never taken for what a system answers.
         self.log_in().await?;
         if let Some(path) = self.system.clone() {

@@ -3,11 +3,14 @@
 //! Some BMCs list several: blades, decoys such as OpenBMC's `hypervisor` or NVIDIA's `HGX_Baseboard_0`. Taking
 //! the first or last one powers off somebody else's host (fence-agents `fence_redfish` and NVIDIA/libredfish did).
 
+use jiff::Timestamp;
+use tokio::time::Instant;
+
 use super::resource::{Chassis, Collection, Root, System};
 use super::{Control, Redfish, own};
 use crate::address::ResourcePath;
 use crate::error::BmcError;
-use crate::{PowerRead, Protocol};
+use crate::{PowerRead, Protocol, dated};
 use remediator_core::identity::SystemUuid;
 use remediator_core::power::PowerState;
 
@@ -19,12 +22,12 @@ const MAX_MEMBERS: usize = 32;
 /// Longest word taken over from a system, in characters.
 pub(super) const MAX_WORD: usize = 64;
 
+/// What a system said, how it is commanded, and when it was asked: before its chassis, where that is asked, too.
+pub(super) type SystemRead = (PowerRead, Control, Instant);
+
 impl Redfish {
     /// Reads one system.
-    pub(super) async fn read_system(
-        &mut self,
-        path: &ResourcePath,
-    ) -> Result<(PowerRead, Control), BmcError> {
+    pub(super) async fn read_system(&mut self, path: &ResourcePath) -> Result<SystemRead, BmcError> {
         let answer = match self.get(path).await {
             Err(BmcError::Http {
                 status: 404, text, ..
@@ -59,15 +62,16 @@ impl Redfish {
             session: self.session_path(),
             command_failure: None,
             fallback: None,
-            began: answer.began,
-            ended: answer.ended,
+            certificate: None,
+            began: dated(answer.sent),
+            ended: Timestamp::now(),
         };
         let uuid = system.uuid.as_deref();
         let control = Control {
             uuid: uuid.and_then(|uuid| SystemUuid::parse(uuid).ok()),
             reset: system.actions.and_then(|actions| actions.reset),
         };
-        Ok((reading, control))
+        Ok((reading, control, answer.sent))
     }
 
     /// The path may be one that the BMC named.
@@ -118,7 +122,7 @@ impl Redfish {
     }
 
     /// Finds the system when the address names none, and hands back the reading that decided.
-    pub(super) async fn select(&mut self) -> Result<(ResourcePath, (PowerRead, Control)), BmcError> {
+    pub(super) async fn select(&mut self) -> Result<(ResourcePath, SystemRead), BmcError> {
         let members = self.members().await?;
         if let [only] = members.as_slice() {
             let path = own("system", only.as_deref())?;

@@ -17,6 +17,7 @@ use jiff::Timestamp;
 use super::facts::Obstacle;
 use super::journal::Journal;
 use super::phase::{Phase, Reason};
+use super::quarantine;
 
 /// Something that only one remediation may work on at a time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,7 +51,7 @@ pub enum Stage {
     BetweenAttempts,
     /// It acts, or may still have to give a host its power back.
     Begun,
-    /// It has failed at this time at what it had begun, and was not merely taken back.
+    /// It has failed at this time at what it had begun, and its host is in quarantine for it.
     Failed(Timestamp),
     /// It has ended otherwise.
     Over,
@@ -59,14 +60,14 @@ pub enum Stage {
 impl Stage {
     /// Where a journal stands. `is_taken_back`: its producer has told it to stop, or it is being deleted.
     pub fn of(journal: &Journal, is_taken_back: bool) -> Self {
-        if journal.phase.is_final() {
-            let is_withdrawn = Reason::named(&journal.reason).is_some_and(Reason::is_withdrawal);
-            let has_failed = journal.phase == Phase::Failed && journal.attempt > 0;
-            let failed = has_failed && !is_withdrawn && !is_taken_back;
-            let ended = journal.phase_started.filter(|_| failed);
-            return ended.map_or(Self::Over, Self::Failed);
+        if journal.may_have_left_off() {
+            return Self::Begun;
         }
-        if journal.phase != Phase::Pending || journal.may_have_left_off() {
+        if journal.phase.is_final() {
+            let failed = quarantine::since(journal, is_taken_back);
+            return failed.map_or(Self::Over, Self::Failed);
+        }
+        if journal.phase != Phase::Pending {
             Self::Begun
         } else if journal.attempt > 0 {
             Self::BetweenAttempts

@@ -159,10 +159,17 @@ fn a_journal_says_where_a_remediation_stands() {
             journalled: at(0),
             not_after: at(10),
             epoch: 1,
+            acknowledged: None,
         }),
         ..Journal::default()
     };
     assert_eq!(Stage::of(&left_off, false), Stage::Begun);
+    // Who failed and has a host to bring back is at work on it.
+    let failed = Journal {
+        phase: Phase::Failed,
+        ..left_off
+    };
+    assert_eq!(Stage::of(&failed, false), Stage::Begun);
 }
 
 #[test]

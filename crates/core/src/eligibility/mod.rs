@@ -78,6 +78,8 @@ pub struct Candidate<'a> {
     pub node_of_host: Option<&'a Lookup<Node>>,
     /// When the host was power-cycled before.
     pub power_cycles: Option<&'a [Timestamp]>,
+    /// When remediations of the Machine failed before that had not touched the host.
+    pub in_vain: &'a [Timestamp],
 }
 
 impl<'a> Candidate<'a> {
@@ -102,6 +104,7 @@ impl<'a> Candidate<'a> {
             host: None,
             node_of_host: None,
             power_cycles: None,
+            in_vain: &[],
         }
     }
 
@@ -130,6 +133,7 @@ impl<'a> Candidate<'a> {
             host: None,
             node_of_host: Some(&objects.node_of_host),
             power_cycles: None,
+            in_vain: &[],
         }
     }
 }
@@ -172,6 +176,7 @@ pub fn examine<'a>(candidate: &Candidate<'a>, now: Timestamp) -> Result<Eligible
     found.extend(forbidden.map(|obstacle| Rule::PolicyAllows.broken(obstacle)));
     if let (Some(cycles), Some(machine)) = (candidate.power_cycles, machine) {
         found.extend(repeats::too_soon(&machine.name, cycles, now));
+        found.extend(repeats::in_vain(&machine.name, candidate.in_vain, now));
     }
     found.extend(candidate.node.present().and_then(machine::control_plane_node));
     let node = node_of_machine(machine, candidate.named_node, candidate.node);

@@ -44,7 +44,7 @@ pub enum Rule {
     HostIsStated,
     /// Without a Node: no Node of the cluster is or may be that of the host.
     HostHasNoNode,
-    /// The host was not power-cycled too often.
+    /// The host was not power-cycled too often, and it was not tried in vain a short time ago.
     NotTooOften,
 }
 

@@ -1,5 +1,6 @@
 //! How soon a host may be power-cycled once more: a condition that a reboot does not clear must not
 //! power-cycle it again and again, whoever puts the trigger back and however many attempts each remediation took.
+//! And how soon that is tried again, where a remediation failed without having touched it.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -37,4 +38,18 @@ pub(super) fn too_soon(machine: &str, power_cycles: &[Timestamp], now: Timestamp
          not before {until} again"
     );
     (until > now).then(|| Rule::NotTooOften.because(reason, detail).until(until))
+}
+
+/// What forbids another remediation now, and until when, after those that failed without having touched the host.
+/// Three of them are kept, so that the pause is 20 min at the most.
+pub(super) fn in_vain(machine: &str, failed: &[Timestamp], now: Timestamp) -> Option<Ineligible> {
+    let counted = failed.iter().filter(|at| after(**at, WINDOW) > now);
+    let number = u32::try_from(counted.clone().count()).unwrap_or(u32::MAX);
+    let newest = counted.max()?;
+    let until = after(*newest, doubling(FIRST_PAUSE, number, WINDOW));
+    let detail = format!(
+        "a remediation of Machine {machine} failed at {newest} without having touched its host; not before {until} again"
+    );
+    let too_soon = Rule::NotTooOften.because(Reason::RemediationFailedRecently, detail);
+    (until > now).then(|| too_soon.until(until))
 }

@@ -96,6 +96,7 @@ impl Known {
             host: Some(&self.host),
             node_of_host: Some(&self.node_of_host),
             power_cycles: Some(&self.power_cycles),
+            in_vain: &[],
         };
         examine(&candidate, at(0))
     }

@@ -109,6 +109,8 @@ pub struct Facts {
     pub deletion_requested: bool,
     /// Whether NodeHealthCheck has told it to stop; the next remediator of its ladder may be at work already.
     pub told_to_stop: bool,
+    /// Whether a person has said that the host may stay off: nobody tries to bring it back any more.
+    pub leave_off: bool,
     /// Whether our finalizer is on the remediation object.
     pub has_finalizer: bool,
     /// The UID that the Machine must have, when the remediation was made for a certain one.

@@ -78,9 +78,17 @@ pub struct Node {
 impl Node {
     /// Whether the condition Ready is True.
     pub fn is_ready(&self) -> bool {
-        self.conditions
-            .iter()
-            .any(|condition| condition.kind == "Ready" && condition.status == "True")
+        self.ready().is_some()
+    }
+
+    /// Since when it is, by its own clock.
+    pub fn ready_since(&self) -> Option<Timestamp> {
+        self.ready()?.since
+    }
+
+    fn ready(&self) -> Option<&NodeCondition> {
+        let mut conditions = self.conditions.iter();
+        conditions.find(|condition| condition.kind == "Ready" && condition.status == "True")
     }
 }
 

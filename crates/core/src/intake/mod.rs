@@ -10,7 +10,8 @@ use jiff::Timestamp;
 use super::eligibility::{self, Candidate, Obstacles};
 use super::facts::{Lookup, Machine, Node, Obstacle};
 use super::health::HealthCheck;
-use super::phase::{Phase, Reason};
+use super::phase::Phase;
+use super::quarantine::Quarantine;
 use super::resource_version;
 
 /// An earlier or present remediation of the Machine.
@@ -25,6 +26,10 @@ pub struct Remediation {
     /// Its power cycles, once it has ended: when each before the last was proven off, and when it ended, if it had
     /// powered the host off at all.
     pub power_cycles: Vec<Timestamp>,
+    /// When it failed, if it did and had not touched its host.
+    pub failed_untouched: Option<Timestamp>,
+    /// Since when it keeps the Machine in quarantine, if it does.
+    pub quarantined: Option<Timestamp>,
 }
 
 /// What is to be done about a trigger.
@@ -66,21 +71,23 @@ pub fn decide(
     if !machine.state.triggered || remediations.iter().any(|one| !one.phase.is_final()) {
         return Intake::Nothing;
     }
+    if let Some(quarantine) = quarantine(remediations) {
+        return Intake::skip(quarantine.obstacle(&machine.name));
+    }
     let by_number = |one: &&Remediation| (number(machine, &one.name), one.name.clone());
-    if let Some(newest) = remediations.iter().max_by_key(by_number) {
-        if newest.phase == Phase::Failed {
-            let (name, machine) = (&newest.name, &machine.name);
-            let detail = format!("PowerCycleRemediation {name} of Machine {machine} failed");
-            return Intake::skip(Obstacle::new(Reason::Quarantined, detail));
-        }
-        if is_older_view(machine, newest) {
-            return Intake::Nothing;
-        }
+    let newest = remediations.iter().max_by_key(by_number);
+    if newest.is_some_and(|newest| is_older_view(machine, newest)) {
+        return Intake::Nothing;
     }
     let power_cycles = remediations.iter().flat_map(|one| &one.power_cycles);
     let power_cycles: Vec<Timestamp> = power_cycles.copied().collect();
+    let in_vain: Vec<Timestamp> = remediations
+        .iter()
+        .filter_map(|one| one.failed_untouched)
+        .collect();
     let candidate = Candidate {
         power_cycles: Some(&power_cycles),
+        in_vain: &in_vain,
         ..Candidate::of_trigger(Lookup::Present(machine), node, health_checks)
     };
     let examined = eligibility::examine(&candidate, now).err();
@@ -91,6 +98,12 @@ pub fn decide(
         },
         None => create(machine, remediations, is_taken),
     }
+}
+
+/// The quarantine that a Machine with these remediations is in.
+pub fn quarantine(remediations: &[Remediation]) -> Option<Quarantine> {
+    let failed = remediations.iter();
+    Quarantine::of(failed.filter_map(|one| Some((one.name.clone(), one.quarantined?))))
 }
 
 fn create(machine: &Machine, remediations: &[Remediation], is_taken: impl Fn(&str) -> bool) -> Intake {

@@ -4,6 +4,7 @@ use super::*;
 use crate::facts::{NodeCondition, OutOfService};
 use crate::health::UnhealthyCondition;
 use crate::health::target::MachineState;
+use crate::phase::Reason;
 
 fn machine(name: &str) -> Machine {
     Machine {
@@ -53,6 +54,8 @@ fn earlier(name: &str, phase: Phase) -> Remediation {
         phase,
         trigger_cleared: None,
         power_cycles: Vec::new(),
+        failed_untouched: None,
+        quarantined: None,
     }
 }
 
@@ -108,17 +111,101 @@ fn remediations_are_counted_up_and_taken_names_are_passed_over() {
 }
 
 #[test]
-fn nothing_is_begun_beside_one_that_is_at_work_or_after_one_that_failed() {
+fn nothing_is_begun_beside_one_that_is_at_work_or_in_quarantine() {
     let at_work = [earlier("worker-1", Phase::Booting)];
     assert_eq!(decided(&at_work, &[]), Intake::Nothing);
-    let failed = [
-        earlier("worker-1", Phase::Succeeded),
-        earlier("worker-2", Phase::Failed),
-    ];
-    let Intake::Skip { obstacle, .. } = decided(&failed, &[]) else {
-        panic!("taken up although the last one failed");
+    let failed = Remediation {
+        quarantined: Some(at(-60)),
+        ..earlier("by-hand", Phase::Failed)
     };
-    assert_eq!(obstacle.reason, Reason::Quarantined);
+    // Whatever came after it: one that failed with it, or one that only looked.
+    for phase in [Phase::Failed, Phase::Cancelled, Phase::Succeeded] {
+        let all = [failed.clone(), earlier("worker-2", phase)];
+        let Intake::Skip { obstacle, look_again } = decided(&all, &[]) else {
+            panic!("taken up although one failed");
+        };
+        assert_eq!((obstacle.reason, look_again), (Reason::Quarantined, None));
+        assert!(
+            obstacle.detail.contains("PowerCycleRemediation by-hand"),
+            "{}",
+            obstacle.detail
+        );
+    }
+}
+
+#[test]
+fn one_that_failed_and_does_not_quarantine_is_followed_by_another() {
+    let lifted = Remediation {
+        power_cycles: vec![at(-60)],
+        ..earlier("worker-1", Phase::Failed)
+    };
+    assert_eq!(decided(&[lifted], &[]), created("worker-2"));
+}
+
+#[test]
+fn the_attempts_of_a_failed_remediation_count_after_its_quarantine() {
+    let failed = |cycles: &[i64]| Remediation {
+        power_cycles: cycles.iter().copied().map(at).collect(),
+        ..earlier("worker-1", Phase::Failed)
+    };
+    let reason = |cycles: &[i64]| match decided(&[failed(cycles)], &[]) {
+        Intake::Skip { obstacle, .. } => Some(obstacle.reason),
+        Intake::Create(_) | Intake::Nothing => None,
+    };
+    assert_eq!(reason(&[-150, -80, -15]), Some(Reason::TooManyPowerCycles));
+    assert_eq!(reason(&[-60, -8]), Some(Reason::PowerCycledRecently));
+    assert_eq!(reason(&[-60, -15]), None);
+}
+
+#[test]
+fn what_failed_in_vain_is_tried_again_after_growing_pauses() {
+    const DAY: i64 = 24 * 60;
+    let failed_at = |minutes: &[i64]| -> Vec<Remediation> {
+        let failed = minutes.iter().enumerate();
+        failed
+            .map(|(index, minute)| Remediation {
+                failed_untouched: Some(at(*minute)),
+                ..earlier(&format!("worker-{}", index + 1), Phase::Failed)
+            })
+            .collect()
+    };
+    for (minutes, expected) in [
+        (&[0][..], Some(5)),
+        (&[-4], Some(1)),
+        (&[-5], None),
+        (&[-20, 0], Some(10)),
+        (&[-20, -10], None),
+        (&[-60, -30, -1], Some(19)),
+        (&[-60, -30, -20], None),
+        // One that is a day old counts no more.
+        (&[-DAY, -60, -1], Some(9)),
+    ] {
+        let found = match decided(&failed_at(minutes), &[]) {
+            Intake::Skip { obstacle, look_again } => {
+                assert_eq!(obstacle.reason, Reason::RemediationFailedRecently);
+                let until = look_again.expect("it is known until when");
+                assert!(
+                    obstacle.detail.contains(&format!("not before {until}")),
+                    "{obstacle}"
+                );
+                Some(until.duration_since(at(0)).as_mins())
+            }
+            Intake::Create(_) => None,
+            Intake::Nothing => panic!("the trigger was overlooked"),
+        };
+        assert_eq!(found, expected, "{minutes:?}");
+    }
+}
+
+#[test]
+fn the_trigger_of_a_node_that_is_well_does_not_wait_for_such_a_pause() {
+    let failed = Remediation {
+        failed_untouched: Some(at(0)),
+        ..earlier("worker-1", Phase::Failed)
+    };
+    let known = (&node("True"), &vouching()[..]);
+    let decision = decide(&machine("worker"), known, &[failed], |_| false, at(0));
+    assert_eq!(decision, created("worker-2"));
 }
 
 #[test]

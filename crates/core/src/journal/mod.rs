@@ -13,13 +13,13 @@ mod release;
 mod subject;
 
 pub use release::{Release, ReleaseBy, SavedNode, SavedTaint};
-pub use subject::{HostAtBmc, JournalledNode, NoNode, NodeOfSubject, Subject};
+pub use subject::{HostAtBmc, JournalledNode, NoNode, NodeOfSubject, Route, Subject};
 
 use super::facts::Obstacle;
 use super::node_lease::HeldNodeLease;
 use super::observed::IntentKey;
 use super::phase::{Phase, Reason};
-use crate::keep_newest;
+use crate::{after, keep_newest};
 
 /// The journal of one remediation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -37,7 +37,7 @@ pub struct Journal {
     pub reason: String,
     /// The story so far, in a sentence or two.
     pub message: String,
-    /// Number of the current power-off attempt, from 1; 0 before the first.
+    /// Number of the current power-off attempt, from 1; 0 before the first. One that ended with nothing sent is none.
     #[schemars(range(min = 0, max = 100))]
     pub attempt: i32,
     /// No attempt before this time; how long an attempt may be held up is counted from here.
@@ -46,8 +46,8 @@ pub struct Journal {
     /// Whom this remediation is about, fixed when the first power-off is journalled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<Subject>,
-    /// What is about to be, or may have been, done to the host. A power-off that stands here after
-    /// its attempt ended was never seen undone: the host may be off because of us.
+    /// What is about to be, or may have been, done to the host. What stands here after its attempt ended, also in
+    /// phase Failed, was never seen undone: the host may be off because of us, and is powered on as soon as it can be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub intent: Option<Intent>,
     /// Why we believe the host is off.
@@ -74,6 +74,9 @@ pub struct Journal {
     /// When it ended because the signal was taken back, or the Machine that it was for has gone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub withdrawn: Option<Timestamp>,
+    /// When the quarantine that began with its failure was lifted, because the Node was well again for a while.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quarantine_lifted: Option<Timestamp>,
     /// How the workloads are released.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub release: Option<Release>,
@@ -83,7 +86,8 @@ pub struct Journal {
     /// What is done about the Machine after the last attempt failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub escalation: Option<Escalating>,
-    /// Why the remediation fails as soon as it is known what became of its last power-off.
+    /// Why the remediation fails as soon as it is known what became of its last power-off; in phase Failed, why it
+    /// failed, while its host may be off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failing: Option<Box<Failing>>,
     /// Why earlier attempts failed, oldest first.
@@ -133,6 +137,10 @@ pub struct Intent {
     pub not_after: Timestamp,
     /// Term of the leader that journalled it.
     pub epoch: i64,
+    /// When the BMC acknowledged it. Written where a crash may have lost an earlier acknowledgement already, so that
+    /// the command is not sent once more by each successor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acknowledged: Option<Timestamp>,
 }
 
 /// The proof of Off.
@@ -243,11 +251,15 @@ pub struct FailedAttempt {
 
 /// Why the last attempt failed, kept while the power of its host is being settled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct Failing {
     /// The reason, in CamelCase.
     pub reason: String,
     /// The story, as the message of the failure begins.
     pub detail: String,
+    /// In phase Failed: why the host, which may be off, could not be brought back yet, in CamelCase.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_up_by: Option<String>,
 }
 
 /// One step of the story.
@@ -343,8 +355,13 @@ impl Journal {
         self.suspended_since = suspended.then_some(since);
     }
 
-    /// Whether a power-off of ours may stand that was never seen undone.
+    /// Whether the host may be off because of us: a command of ours stands that was not seen undone, or not done.
     pub fn may_have_left_off(&self) -> bool {
+        self.intent.is_some()
+    }
+
+    /// Whether a power-off of ours may stand, after which no power-on was decided.
+    pub fn power_off_stands(&self) -> bool {
         let intent = self.intent.as_ref();
         intent.is_some_and(|intent| intent.verb == Verb::PowerOff)
     }
@@ -359,8 +376,14 @@ impl Journal {
         self.escalation.as_ref().filter(|escalation| escalation.is_open())
     }
 
-    /// Whether the deadline of the phase has passed.
-    pub fn is_overdue(&self, now: Timestamp) -> bool {
-        self.deadline.is_some_and(|deadline| now >= deadline)
+    /// When the phase ends at the latest for a process that has looked after it since `taken_up`: who takes over has
+    /// the whole time of the phase.
+    pub fn deadline_since(&self, taken_up: Option<Timestamp>) -> Option<Timestamp> {
+        let deadline = self.deadline?;
+        let (Some(started), Some(taken_up)) = (self.phase_started, taken_up) else {
+            return Some(deadline);
+        };
+        let whole = deadline.duration_since(started);
+        Some(deadline.max(after(taken_up, whole)))
     }
 }

@@ -41,6 +41,7 @@ fn read(seconds: i64, said: &str) -> PowerRead {
         session: None,
         command_failure: None,
         fallback: None,
+        certificate: None,
     }
 }
 

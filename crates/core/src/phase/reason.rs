@@ -136,9 +136,12 @@ reasons! {
         HealthCheckSucceeded False.",
     /// The remediation failed, and the Machine is being replaced, as was asked for.
     Escalated => "Nothing to do; the owner of the Machine replaces it.",
-    /// The last remediation of this Machine failed.
-    Quarantined => "Find out why the last remediation failed, then delete it, and those that failed with it, to allow \
-        another.",
+    /// A remediation of this Machine that had powered its host off failed.
+    Quarantined => "Find out why it failed; the quarantine ends when the Node has been Ready for 10 min after a reboot, or when \
+        you delete what failed.",
+    /// A remediation of this Machine failed a short time ago without having touched its host.
+    RemediationFailedRecently => "See to what the failed remediation waited for; the next one is made at the time that the message names, or \
+        when you delete the failed ones.",
 
     // The Node.
     /// The Machine has no Node, or the Node does not exist.
@@ -199,6 +202,8 @@ reasons! {
     BmcTlsUntrusted => "Give the BMC's CA (caBundle or ca.crt) or the certificate's SHA-256 fingerprint.",
     /// The BMC does not answer.
     BmcUnreachable => "Check the BMC's network and whether it hangs; it may need a reset or a power drain.",
+    /// The BMC answers so slowly that what it says is too old to prove Off.
+    BmcTooSlow => "Find out what keeps the BMC busy (other clients, its network) or update its firmware; it is asked again by itself.",
     /// The BMC answers, but is busy or not ready.
     BmcNotReady => "Nothing to do if it passes; else reset the BMC.",
     /// The BMC answered something that is neither Redfish nor IPMI 2.0, or with an error.
@@ -259,6 +264,8 @@ reasons! {
         the NodeHealthCheck operator serves none while there are others.",
 
     // Failures of an attempt.
+    /// The live check before the power-off could not be completed in time; nothing was sent.
+    LiveCheckIncomplete => "Find out why the API server answers slowly or not at all; it is tried again by itself.",
     /// The BMC did not say Off in time.
     PowerOffNotConfirmed => "Check the host at its console; nothing was released.",
     /// Releasing took longer than allowed.

@@ -71,6 +71,14 @@ pub struct CommandError {
     pub obstacle: Obstacle,
 }
 
+impl CommandError {
+    /// Whether the command was never sent, because there was no connection. That a BMC rejects the login, or denies
+    /// the command, is an answer.
+    pub fn never_left(&self) -> bool {
+        !self.may_have_been_executed && self.obstacle.reason == Reason::BmcUnreachable
+    }
+}
+
 /// Where one command stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Delivery {

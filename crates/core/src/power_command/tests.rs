@@ -20,6 +20,7 @@ fn read(seconds: i64, power: PowerState) -> PowerRead {
         session: None,
         command_failure: None,
         fallback: None,
+        certificate: None,
     }
 }
 

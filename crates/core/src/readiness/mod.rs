@@ -11,13 +11,20 @@ use super::facts::{NodeReport, Obstacle};
 use super::identity::{self, SystemUuid};
 use super::phase::Reason;
 use super::power::PowerState;
+use super::proof;
 
 /// A certificate whose dates matter is reported this long before it expires: time to get another.
 const EXPIRY_NOTICE: SignedDuration = SignedDuration::from_hours(30 * 24);
 
+/// A BMC is too slow when so many answers in a row were ([`proof::is_too_slow`]). One may be bad luck, or that of
+/// another client; and a proof needs one fast answer among those that follow each other, so the fastest counts.
+pub const SLOW_ANSWERS: usize = 3;
+
 /// What a BMC showed, without anything having been changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BmcReport {
+    /// How long it took to say the power state: the fastest of [`SLOW_ANSWERS`], if the first was too slow.
+    pub took: SignedDuration,
     /// How it was spoken to, such as "Redfish with a session".
     pub how: String,
     /// Why that was IPMI although the BMC's address names Redfish.
@@ -79,6 +86,9 @@ pub fn judge(
             return Err(Obstacle::new(Reason::BmcPowerStateUnknown, detail));
         }
     };
+    if proof::is_too_slow(found.took) {
+        return Err(too_slow(found.took));
+    }
     if let Some(why) = &found.fallback {
         let detail = format!("a remediation would work {why}");
         return Err(Obstacle::new(Reason::BmcOnlyOverIpmi, detail));
@@ -88,6 +98,15 @@ pub fn judge(
         None => String::new(),
     };
     Ok(format!("{}; the host is {power}{certificate}", found.how))
+}
+
+/// What is wrong with a BMC whose fastest answer took so long.
+pub(crate) fn too_slow(took: SignedDuration) -> Obstacle {
+    let (seconds, most) = (took.as_secs_f64(), proof::SLOWEST_ANSWER.as_secs());
+    let detail = format!(
+        "the fastest of {SLOW_ANSWERS} answers of the BMC took {seconds:.1} s, and Off is proven by answers within {most} s"
+    );
+    Obstacle::new(Reason::BmcTooSlow, detail)
 }
 
 /// Whether a BMC is believed that said Off of a host whose Node is Ready. `earlier` and `later` are two reads

@@ -11,6 +11,7 @@ use crate::machine_api::MachineApi;
 use crate::observed::PowerRead;
 use crate::phase::{Phase, Reason};
 use crate::power::PowerState;
+use crate::readiness;
 
 impl<'a> Step<'a> {
     /// The Machine may be acted on as far as Kubernetes knows; now the host.
@@ -66,7 +67,13 @@ impl<'a> Step<'a> {
                 return Err(self.wait_or_fail(&failure.obstacle, Some(retry)));
             }
         } else if let Some(read) = self.fresh_read(IDENTITY_AGE) {
-            return Ok(read);
+            match self.facts.observed.slow_answers() {
+                None => return Ok(read),
+                Some((answers, fastest)) if answers >= readiness::SLOW_ANSWERS => {
+                    return Err(self.settle_and_wait(&readiness::too_slow(fastest), None));
+                }
+                Some(_) => {}
+            }
         }
         self.within_deadline()?;
         Err(Next::observe(Observation::Power))
@@ -79,8 +86,11 @@ impl<'a> Step<'a> {
         power: PowerState,
         cause: &str,
     ) -> Result<Next, Next> {
+        let intent = self.journal.intent.as_ref();
+        let on_is_owed = intent.filter(|intent| intent.verb == Verb::PowerOn);
+        let on_is_owed = on_is_owed.is_some_and(|intent| !self.power_on_was_in_vain(intent));
         // What an earlier attempt sent may still be carried out, and would count as this one's.
-        if power == PowerState::On {
+        if power == PowerState::On || on_is_owed {
             self.settle()?;
         }
         if self.facts.admission != Reply::Admitted {
@@ -106,7 +116,10 @@ impl<'a> Step<'a> {
             "{whom} ({cause}); powering off {} through {} (attempt {})",
             subject.host, subject.bmc, self.journal.attempt
         );
-        self.journal.subject = Some(subject);
+        self.journal.subject = Some(Subject {
+            route: self.facts.observed.route.clone(),
+            ..subject
+        });
         self.journal.intent = Some(self.intent(Verb::PowerOff, 1));
         Ok(Next::observe(Observation::LiveCheck))
     }
@@ -133,5 +146,6 @@ pub(super) fn describe(
         protocol: Some(read.protocol),
         system_uuid: identity.uuid.to_string(),
         identity: identity.how,
+        route: None,
     }
 }

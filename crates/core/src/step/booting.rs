@@ -20,7 +20,7 @@ impl Step<'_> {
         if self.came_back() || (facts.deletion_requested && self.came_back_since_release()) {
             return Ok(self.finish());
         }
-        if self.journal.is_overdue(self.now) {
+        if self.is_overdue() {
             return Ok(self.boot_failed());
         }
         self.tell_unreachable_cluster(Reason::WaitingForNode, self.what_is_waited_for());
@@ -38,16 +38,16 @@ impl Step<'_> {
         {
             return Ok(Next::perform(untaint));
         }
-        self.settle_power(self.journal.deadline.unwrap_or(Timestamp::MAX))?;
+        self.settle_power(self.deadline().unwrap_or(Timestamp::MAX))?;
         if facts.deletion_requested && !self.owes_node() {
             return Ok(self.let_go());
         }
-        Ok(Next::Rest(self.journal.deadline))
+        Ok(Next::Rest(self.deadline()))
     }
 
     /// The Node is back: undo what we did, one thing a step, then say so.
     pub(super) fn finish(&mut self) -> Next {
-        let limit = self.journal.deadline;
+        let limit = self.deadline();
         let limit = limit.unwrap_or_else(|| self.pending_deadline());
         let late = self.now >= after(limit, FINISHING);
         match self.next_debt() {

@@ -6,14 +6,14 @@ use super::{INTENT_LIFETIME, Next, Step, after};
 use crate::decision::Observation;
 use crate::journal::{OffEvidence, Release};
 
-/// How often the host is read while its workloads are being released.
-const WATCH_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
-
 /// Time for evictions to start after the release, before the first look at what is left.
 const EVICTION_START: SignedDuration = SignedDuration::from_secs(2);
 
-/// Distance of the looks at what is left.
+/// Distance of the looks at what is left. It grows by as much with each that finds the same, or fails.
 const CLEANUP_INTERVAL: SignedDuration = SignedDuration::from_secs(2);
+
+/// The longest distance of these looks.
+const LONGEST_CLEANUP_INTERVAL: SignedDuration = SignedDuration::from_secs(10);
 
 /// Looks in a row that must find nothing left.
 const CLEAN_LOOKS: usize = 2;
@@ -79,20 +79,6 @@ impl Step<'_> {
         after(off_since, MINIMUM_OFF).max(last_command)
     }
 
-    pub(super) fn watch(&self) -> Next {
-        self.observe_at(self.watch_due(), Observation::Power)
-    }
-
-    pub(super) fn watch_due(&self) -> Timestamp {
-        let observed = &self.facts.observed;
-        let last = match (&observed.read_failure, observed.last_read()) {
-            (Some(failure), _) => failure.at,
-            (None, Some(read)) => read.began,
-            (None, None) => self.journal.phase_started.unwrap_or(self.now),
-        };
-        after(last, WATCH_INTERVAL)
-    }
-
     /// Whether enough looks in a row found nothing left.
     fn is_clean(&self, release: &Release) -> bool {
         let earliest = after(release.decided, EVICTION_START);
@@ -103,10 +89,29 @@ impl Step<'_> {
 
     fn cleanup_due(&self, release: &Release) -> Timestamp {
         let first = after(release.decided, EVICTION_START);
-        let last = self.facts.observed.cleanups.last();
-        last.filter(|read| read.began >= first)
-            .map_or(first, |read| after(read.began, CLEANUP_INTERVAL))
+        let observed = &self.facts.observed;
+        let mut looks = observed
+            .cleanups
+            .iter()
+            .rev()
+            .take_while(|read| read.began >= first);
+        let last = looks.next();
+        let unchanged = looks.take_while(|read| last.is_some_and(|last| last.found == read.found));
+        let looked = last.map_or(first, |last| after(last.began, growing(unchanged.count())));
+        let failure = observed.write_failure.as_ref();
+        let failed = failure.filter(|failure| last.is_none_or(|last| failure.at > last.began));
+        let failures = |failed: u32| usize::try_from(failed).unwrap_or(usize::MAX).saturating_sub(1);
+        let again = failed.map(|failed| after(failed.at, growing(failures(failed.consecutive))));
+        again.map_or(looked, |again| again.max(looked))
     }
+}
+
+/// The pause after as many looks more than one that changed nothing.
+fn growing(unchanged: usize) -> SignedDuration {
+    let times = i32::try_from(unchanged).unwrap_or(i32::MAX).saturating_add(1);
+    CLEANUP_INTERVAL
+        .saturating_mul(times)
+        .min(LONGEST_CLEANUP_INTERVAL)
 }
 
 /// The first few by name, and how many more there are.

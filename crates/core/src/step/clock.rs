@@ -9,6 +9,10 @@ use crate::journal::Journal;
 /// be left off, or not be noticed to come on, for as long as the clocks differ. What counts as old expires no later
 /// by it. The record (`timeline`, `failedAttempts`) stays as it was written.
 pub(super) fn bring_back(journal: &mut Journal, now: Timestamp) {
+    if let Some(intent) = &mut journal.intent {
+        // `notAfter` stays: by it one can tell an intent that is journalled anew from one that is only dated back.
+        intent.journalled = intent.journalled.min(now);
+    }
     if journal.phase.is_final() {
         if let Some(escalation) = journal.escalation.as_mut().filter(|one| one.is_open()) {
             escalation.decided = escalation.decided.min(now);
@@ -22,10 +26,6 @@ pub(super) fn bring_back(journal: &mut Journal, now: Timestamp) {
         journal.phase_started = Some(now);
         journal.deadline = journal.deadline.map(sooner);
         journal.next_attempt = journal.next_attempt.map(sooner);
-    }
-    // `notAfter` stays: by it one can tell an intent that is journalled anew from one that is only dated back.
-    if let Some(intent) = &mut journal.intent {
-        intent.journalled = intent.journalled.min(now);
     }
     if let Some(evidence) = &mut journal.evidence {
         evidence.acknowledged = evidence.acknowledged.min(now);

@@ -2,13 +2,12 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Next, Step, after};
+use super::{Next, Step};
 use crate::facts::Obstacle;
-use crate::journal::{FailedAttempt, Failing};
+use crate::journal::{FailedAttempt, Failing, Verb};
 use crate::keep_newest;
 use crate::phase::{Phase, Reason};
 use crate::power::PowerState;
-use crate::power_command::{Delivery, SETTLE};
 
 const FAILED_ATTEMPTS_KEPT: usize = 10;
 
@@ -16,11 +15,16 @@ const FAILED_ATTEMPTS_KEPT: usize = 10;
 const LEFT_OFF_AGE: SignedDuration = SignedDuration::from_mins(2);
 
 impl Step<'_> {
-    /// A final phase: only debts are paid.
+    /// A final phase: only debts are paid, and that of power before all others.
     pub(super) fn ended(&mut self) -> Next {
-        if let Some(retry) = self.write_retry(self.refusal_pause()) {
+        self.bring_back_before(Self::pay_the_rest)
+    }
+
+    fn pay_the_rest(&mut self) -> Next {
+        if let Some((_, retry)) = self.write_retry(self.refusal_pause()) {
             return self.rest_after_refusal(retry);
         }
+        let quarantine_ends = self.lift_quarantine();
         if self.journal.phase == Phase::Failed {
             // A Node that comes back after we gave up is given back to its workloads all the same.
             let back = self.came_back() || self.came_back_since_release();
@@ -34,7 +38,11 @@ impl Step<'_> {
                 return Next::perform(effect);
             }
         }
-        self.let_go_or_escalate()
+        let next = self.let_go_or_escalate();
+        match quarantine_ends {
+            Some(at) => next.or_at(at),
+            None => next,
+        }
     }
 
     /// The Node is healthy and the host untouched: the trigger goes, then the remediation ends.
@@ -65,7 +73,11 @@ impl Step<'_> {
     /// The signal is gone: nothing is begun.
     pub(super) fn withdrawn(&mut self, obstacle: &Obstacle) -> Next {
         let Some(failed) = self.journal.failed_attempts.last() else {
-            return self.cancel(obstacle);
+            return if self.may_still_be_off() {
+                self.fail(obstacle)
+            } else {
+                self.cancel(obstacle)
+            };
         };
         let (attempt, reason, then) = (failed.attempt, &failed.reason, &obstacle.detail);
         let detail = format!("attempt {attempt} failed ({reason}); then: {then}");
@@ -73,6 +85,7 @@ impl Step<'_> {
     }
 
     fn cancel(&mut self, obstacle: &Obstacle) -> Next {
+        self.uncount_unsent();
         self.begin_story();
         self.journal.intent = None;
         self.enter(Phase::Cancelled, obstacle.reason, None);
@@ -82,38 +95,46 @@ impl Step<'_> {
 
     /// Gives up. A person is needed.
     pub(super) fn fail(&mut self, obstacle: &Obstacle) -> Next {
+        self.uncount_unsent();
         self.begin_story();
+        if !self.may_still_be_off() {
+            self.journal.intent = None;
+        }
         let left = self.left_behind();
         let escalation = self.escalation_after(obstacle);
-        self.journal.intent = None;
         self.enter(Phase::Failed, obstacle.reason, None);
-        let (detail, advice) = (&obstacle.detail, obstacle.reason.advice());
+        let (mut detail, advice) = (obstacle.detail.clone(), obstacle.reason.advice());
         self.journal.message = match &escalation {
             None => format!("{detail}{left}. {advice}"),
-            Some(Err(why)) => format!("{detail}{left}; not escalated: {why}. {advice}"),
+            Some(Err(why)) => {
+                detail = format!("{detail}; not escalated: {why}");
+                format!("{detail}{left}. {advice}")
+            }
             Some(Ok(escalation)) => {
                 let plan = self.plan_of(escalation);
                 format!("{detail}{left}. Next {plan}, if it is still unhealthy.")
             }
         };
+        self.note_failing(obstacle.reason, detail);
         self.journal.escalation = escalation.and_then(Result::ok);
-        self.let_go_or_escalate()
+        self.bring_back_before(Self::let_go_or_escalate)
     }
 
     /// The stored state contradicts itself: nothing is guessed.
     pub(super) fn journal_unreadable(&mut self, what: &str) -> Next {
+        // In these phases the host is off, or goes off.
+        if [Phase::PoweringOff, Phase::Fencing, Phase::PoweringOn].contains(&self.journal.phase)
+            && self.journal.intent.is_none()
+        {
+            self.journal.intent = Some(self.intent(Verb::PowerOn, 1));
+        }
         self.fail(&Obstacle::new(Reason::JournalUnreadable, what))
     }
 
     /// One attempt failed: the next one waits, or there is none.
     pub(super) fn attempt_failed(&mut self, obstacle: &Obstacle) -> Next {
         let (attempt, detail, reason) = (self.journal.attempt, &obstacle.detail, obstacle.reason.as_str());
-        self.journal.failed_attempts.push(FailedAttempt {
-            attempt,
-            reason: reason.to_owned(),
-            at: self.now,
-        });
-        keep_newest(&mut self.journal.failed_attempts, FAILED_ATTEMPTS_KEPT);
+        self.note_failed_attempt(obstacle.reason);
         if !self.may_still_be_off() {
             self.journal.intent = None;
         }
@@ -123,7 +144,18 @@ impl Step<'_> {
         let retries = &self.strategy.retries;
         let attempts = u32::try_from(attempt).unwrap_or(u32::MAX);
         if attempts >= retries.attempts || self.facts.deletion_requested {
-            return self.fail_once_settled(obstacle);
+            return match self.journal.phase {
+                // That was the time for it.
+                Phase::PoweringOn => self.fail(obstacle),
+                Phase::Pending
+                | Phase::Holding
+                | Phase::PoweringOff
+                | Phase::Fencing
+                | Phase::Booting
+                | Phase::Succeeded
+                | Phase::Cancelled
+                | Phase::Failed => self.fail_once_settled(obstacle),
+            };
         }
         let next = self.soon(retries.pause_after(attempts));
         self.enter(Phase::Pending, Reason::RetryBackoff, None);
@@ -131,6 +163,21 @@ impl Step<'_> {
         self.journal.message =
             format!("attempt {attempt} failed: {detail} ({reason}); the next one starts at {next:.0}");
         Next::Rest(Some(next))
+    }
+
+    /// Once for each attempt: the power-on after a failed attempt may fail, too.
+    fn note_failed_attempt(&mut self, reason: Reason) {
+        let attempt = self.journal.attempt;
+        let failed = &mut self.journal.failed_attempts;
+        if failed.last().is_some_and(|last| last.attempt == attempt) {
+            return;
+        }
+        failed.push(FailedAttempt {
+            attempt,
+            reason: reason.as_str().to_owned(),
+            at: self.now,
+        });
+        keep_newest(failed, FAILED_ATTEMPTS_KEPT);
     }
 
     /// There is no further attempt. A host that the power-off may have left off, or may yet switch off, is read
@@ -145,6 +192,7 @@ impl Step<'_> {
         let failing = Failing {
             reason: obstacle.reason.as_str().to_owned(),
             detail: obstacle.detail.clone(),
+            held_up_by: None,
         };
         self.tell_before_failing(&failing, "the host has to be seen On");
         self.journal.failing = Some(Box::new(failing.clone()));
@@ -153,7 +201,7 @@ impl Step<'_> {
 
     /// The last attempt failed: its host is seen to, and nothing is begun.
     pub(super) fn settle_and_fail(&mut self, failing: &Failing) -> Next {
-        let limit = self.journal.deadline;
+        let limit = self.deadline();
         let limit = limit.unwrap_or_else(|| self.pending_deadline());
         let known = self.journal.message.clone();
         let Err(next) = self.settle_power(limit) else {
@@ -175,29 +223,6 @@ impl Step<'_> {
         let detail = failing.detail.trim_end_matches('.');
         self.journal.message =
             format!("attempt {attempt} was the last and failed: {detail} ({reason}); before it ends: {what}");
-    }
-
-    /// Whether a power-off of ours may have been carried out and was not seen undone.
-    pub(super) fn may_still_be_off(&self) -> bool {
-        let Some(intent) = &self.journal.intent else {
-            return false;
-        };
-        let delivery = self.delivery(intent);
-        if delivery == Delivery::Unsent && intent.sends == 1 {
-            return false;
-        }
-        let since = delivery.since().unwrap_or(intent.journalled);
-        // The only power-off there was is over once Off was seen; else it may come late.
-        let over = intent.sends == 1 && self.was_seen_off(since);
-        let settled = if over { since } else { after(since, SETTLE) };
-        let seen_on = self.facts.observed.last_read_since(settled);
-        seen_on.is_none_or(|read| read.power != PowerState::On)
-    }
-
-    fn was_seen_off(&self, since: Timestamp) -> bool {
-        let reads = self.facts.observed.reads.iter();
-        let mut after_it = reads.filter(|read| read.began >= since);
-        self.journal.evidence.is_some() || after_it.any(|read| read.power == PowerState::Off)
     }
 
     /// Whether we would leave the right host switched off. What we switch off we switch on again.

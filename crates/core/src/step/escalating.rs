@@ -82,7 +82,7 @@ impl Step<'_> {
             None => !journal.had_no_node(),
             Some(release) => release.withdrawn.is_some(),
         };
-        if journal.evidence.is_none() || withdrawn || journal.may_have_left_off() {
+        if journal.evidence.is_none() || withdrawn || journal.power_off_stands() {
             return Err("Off was not proven in the last attempt, so the host may still run".to_owned());
         }
         if ![Reason::BootDeadlineExceeded, Reason::PowerOnNotConfirmed].contains(&obstacle.reason) {
@@ -184,6 +184,9 @@ impl Step<'_> {
         if let Some(escalation) = &mut self.journal.escalation {
             escalation.done = Some(self.now);
         }
+        // Whoever owns the Machine decides about the power of its host from now on.
+        self.journal.intent = None;
+        self.journal.failing = None;
         let advice = Reason::Escalated.advice();
         self.tell_failed(escalation, &format!("; {how}. {advice}"));
         self.journal.reason = Reason::Escalated.as_str().to_owned();

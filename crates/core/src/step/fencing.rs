@@ -106,7 +106,7 @@ impl Step<'_> {
         if let Some(obstacle) = self.host_is_not_off(&subject, &evidence, &release) {
             return self.withdraw_release(&obstacle);
         }
-        if self.journal.is_overdue(self.now) {
+        if self.is_overdue() {
             let left = self.facts.observed.cleanups.last();
             let left = left.map(|read| some_of(&read.found));
             let left = left.unwrap_or_else(|| "the release could not be written".to_owned());

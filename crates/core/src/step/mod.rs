@@ -13,15 +13,18 @@ mod escalation_check;
 mod fencing;
 mod node_lease;
 mod pending;
+mod power_debt;
 mod powering_off;
 mod powering_on;
 mod proving;
+mod quarantine;
 mod recovery;
 mod sending;
 mod subject;
 #[cfg(test)]
 mod tests;
 mod trigger;
+mod watching;
 mod without_node;
 
 use jiff::{SignedDuration, Timestamp};
@@ -32,6 +35,8 @@ use super::journal::Journal;
 use super::phase::{Phase, Reason};
 use super::strategy::Strategy;
 use super::{after, doubling};
+
+pub use watching::watch_due;
 
 /// How often something that waits for a change elsewhere looks again, in case it missed the change.
 const RECHECK: SignedDuration = SignedDuration::from_secs(30);
@@ -58,7 +63,8 @@ pub fn step(journal: &Journal, facts: &Facts, now: Timestamp) -> Decision {
     };
     let (Ok(next) | Err(next)) = step.decide();
     step.tell_fallback(journal);
-    let (act, look_again) = match step.keep_node_lease(next) {
+    let next = step.keep_node_lease(next);
+    let (act, look_again) = match step.keep_finalizer(next) {
         Next::Act(act) => (Some(*act), None),
         Next::Rest(until) => (None, until),
     };
@@ -116,8 +122,8 @@ impl<'a> Step<'a> {
         if self.journal.phase.is_final() {
             return Ok(self.ended());
         }
-        if let Some(retry) = self.write_retry(WRITE_RETRY) {
-            return Ok(Next::Rest(Some(retry)));
+        if let Some((failed, retry)) = self.write_retry(WRITE_RETRY) {
+            return Ok(self.between_writes(failed, retry));
         }
         if let Some(read) = self.facts.observed.last_read() {
             self.journal.bmc_fallback.clone_from(&read.fallback);
@@ -136,16 +142,27 @@ impl<'a> Step<'a> {
         }
     }
 
+    /// Somebody took our finalizer off while the host may be off: it goes back on before anything is waited for.
+    fn keep_finalizer(&self, next: Next) -> Next {
+        let facts = self.facts;
+        let is_lost = !facts.has_finalizer && !facts.deletion_requested && self.journal.may_have_left_off();
+        let is_refused = facts.observed.write_failure.is_some();
+        match next {
+            Next::Rest(_) if is_lost && !is_refused && self.leads() => Next::perform(Effect::AddFinalizer),
+            Next::Rest(_) | Next::Act(_) => next,
+        }
+    }
+
     fn leads(&self) -> bool {
         self.facts.leadership.leads(self.now)
     }
 
-    /// When a refused API write may be tried again, while that is in the future.
-    fn write_retry(&self, pause: SignedDuration) -> Option<Timestamp> {
+    /// When an API write was refused, and when it may be tried again, while that is in the future.
+    fn write_retry(&self, pause: SignedDuration) -> Option<(Timestamp, Timestamp)> {
         let failure = self.facts.observed.write_failure.as_ref()?;
         let retry = after(failure.at, pause);
         let same_view = failure.decided_on == self.facts.objects.versions();
-        (retry > self.now && same_view).then_some(retry)
+        (retry > self.now && same_view).then_some((failure.at, retry))
     }
 
     /// A live check begun at or after `since` and no older than `age`. One that took too long to be that young
@@ -182,9 +199,18 @@ impl<'a> Step<'a> {
 
     /// Nothing to do until a time, or until the deadline of the phase if that comes first.
     fn rest_until(&self, at: Timestamp) -> Next {
-        let deadline = self.journal.deadline.filter(|deadline| *deadline > self.now);
+        let deadline = self.deadline().filter(|deadline| *deadline > self.now);
         let at = deadline.map_or(at, |deadline| deadline.min(at));
         Next::Rest(Some(at.max(self.soon(AT_ONCE))))
+    }
+
+    /// When the phase ends at the latest. Who takes over has the whole time of the phase.
+    fn deadline(&self) -> Option<Timestamp> {
+        self.journal.deadline_since(self.facts.observed.taken_up)
+    }
+
+    fn is_overdue(&self) -> bool {
+        self.deadline().is_some_and(|deadline| self.now >= deadline)
     }
 
     fn soon(&self, pause: SignedDuration) -> Timestamp {

@@ -119,7 +119,7 @@ impl Step<'_> {
     /// remediation is being deleted.
     pub(super) fn let_go(&mut self) -> Next {
         let goes = self.facts.deletion_requested;
-        if goes && !self.facts.has_finalizer {
+        if goes && !self.facts.has_finalizer || self.has_to_bring_back() {
             return Next::Rest(None);
         }
         let failure = self.facts.observed.node_lease_failure.as_ref();
@@ -172,12 +172,14 @@ impl Step<'_> {
         )
     }
 
-    /// Sees to the Lease while the host boots and there is nothing else to do: it is renewed at half of its time.
+    /// Sees to the Lease while the host boots, or is to be brought back after a failure, and there is nothing else to
+    /// do: it is renewed at half of its time.
     /// It was taken for the longest that an attempt may last, and while the host is off no call is made that could
     /// keep the next one waiting. Who lost it goes on, for what was begun has to be brought to its end, and says so.
     pub(super) fn keep_node_lease(&mut self, next: Next) -> Next {
         let (facts, now) = (self.facts, self.now);
-        let is_kept = self.journal.phase == Phase::Booting && self.journal.held_node_lease().is_some();
+        let goes_on = self.journal.phase == Phase::Booting || self.has_to_bring_back();
+        let is_kept = goes_on && self.journal.held_node_lease().is_some();
         if matches!(next, Next::Act(_)) || !is_kept || !self.leads() {
             return next;
         }
@@ -197,7 +199,9 @@ impl Step<'_> {
         let own = read
             .found
             .there()
-            .filter(|lease| lease.is_of(&facts.lease_holders.own) && lease.goes_with(&node.uid));
+            .filter(|lease| lease.is_of(&facts.lease_holders.own) && lease.goes_with(&node.uid))
+            // Renewed in the future, before the clock was set back: nobody believes that.
+            .filter(|lease| lease.valid_until(now).is_some());
         if let Some(due) = own.and_then(renewal).filter(|due| *due > now) {
             return next.or_at(due);
         }

@@ -35,7 +35,11 @@ impl<'a> Step<'a> {
             && next > self.now
             && !facts.told_to_stop
         {
-            return Ok(Next::Rest(Some(next)));
+            // A host that goes off late does not wait for that.
+            return Ok(match self.settle_power(Timestamp::MAX) {
+                Ok(()) => Next::Rest(Some(next)),
+                Err(settling) => settling.or_at(next),
+            });
         }
         let due = subject::examine(&self.journal, facts, &facts.objects, self.now);
         self.restart_deadline_after_pause(due.as_ref().err());
@@ -118,6 +122,7 @@ impl<'a> Step<'a> {
             journalled: self.now,
             not_after: self.soon(INTENT_LIFETIME).min(act_until),
             epoch: self.facts.leadership.epoch,
+            acknowledged: None,
         }
     }
 
@@ -187,7 +192,8 @@ impl<'a> Step<'a> {
     /// Until when an attempt may be held up. Going back to Pending after a live check does not put it off.
     pub(super) fn pending_deadline(&self) -> Timestamp {
         let begun = self.journal.next_attempt.unwrap_or(self.facts.created);
-        after(begun, self.strategy.deadlines.pending)
+        let taken_up = self.facts.observed.taken_up.unwrap_or(begun);
+        after(begun.max(taken_up), self.strategy.deadlines.pending)
     }
 
     /// Writes the begin of the story when the first thing worth writing happens.
@@ -201,13 +207,27 @@ impl<'a> Step<'a> {
 
     /// Back from a journalled but unsent power-off: something came up at the live check.
     pub(super) fn back_to_pending(&mut self, obstacle: &Obstacle, until: Option<Timestamp>) -> Next {
+        self.uncount();
+        self.enter(Phase::Pending, obstacle.reason, None);
+        self.waiting_until(obstacle, until)
+    }
+
+    /// An attempt that ends with nothing sent is none.
+    pub(super) fn uncount_unsent(&mut self) {
+        let intent = self.journal.intent.as_ref();
+        let unsent = intent.is_some_and(|intent| self.nothing_was_sent(intent));
+        if unsent && self.journal.phase == Phase::PoweringOff {
+            self.uncount();
+        }
+    }
+
+    /// What an earlier attempt may have left off is still to be settled.
+    fn uncount(&mut self) {
         self.journal.attempt = self.journal.attempt.saturating_sub(1);
         let last = self.facts.observed.last_read();
         if self.journal.attempt == 0 || last.is_some_and(|read| read.power == PowerState::On) {
             self.journal.intent = None;
         }
-        self.enter(Phase::Pending, obstacle.reason, None);
-        self.waiting_until(obstacle, until)
     }
 
     /// The producer took the request back while nothing is under way.

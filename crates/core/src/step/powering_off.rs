@@ -1,6 +1,6 @@
 //! PoweringOff: the live check, the command, and the proof that it worked.
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 
 use super::pending::IDENTITY_AGE;
 use super::sending::CAME_ON;
@@ -37,14 +37,25 @@ impl Step<'_> {
         if self.facts.deletion_requested {
             return self.deleted_while_powering_off(&intent, &delivery);
         }
-        if self.journal.is_overdue(self.now) {
+        if self.is_overdue() {
             return self.power_off_failed(&intent, &delivery);
         }
         match delivery {
             Delivery::Unsent => self.check_live_and_send(&intent, &subject),
-            Delivery::Acknowledged(at) => self.prove(&intent, &subject, at),
+            Delivery::Acknowledged(at) => {
+                self.note_acknowledged(at);
+                self.prove(&intent, &subject, at)
+            }
             // It may or may not be carried out, which is read.
             Delivery::Refused(..) | Delivery::Unknown(..) => self.poll_or_send_again(&intent, &delivery),
+        }
+    }
+
+    /// Who sent it once more keeps the acknowledgement for those who come after.
+    fn note_acknowledged(&mut self, at: Timestamp) {
+        let intent = self.journal.intent.as_mut();
+        if let Some(intent) = intent.filter(|intent| intent.sends > 1) {
+            intent.acknowledged.get_or_insert(at);
         }
     }
 
@@ -142,11 +153,18 @@ impl Step<'_> {
 
     fn power_off_failed(&mut self, intent: &Intent, delivery: &Delivery) -> Next {
         let observed = &self.facts.observed;
-        let obstacle = if intent.sends == 1 && *delivery == Delivery::Unsent {
+        if self.nothing_was_sent(intent) {
             let detail =
                 "the live check before the power-off could not be completed in time; nothing was sent";
-            Obstacle::new(Reason::PowerOffNotConfirmed, detail)
-        } else if self.journal.node_reported.is_some() {
+            let obstacle = match delivery {
+                Delivery::Refused(_, why) => why.clone(),
+                Delivery::Unsent | Delivery::Acknowledged(_) | Delivery::Unknown(..) => {
+                    Obstacle::new(Reason::LiveCheckIncomplete, detail)
+                }
+            };
+            return self.back_to_pending(&obstacle, None);
+        }
+        let obstacle = if self.journal.node_reported.is_some() {
             let detail = "the BMC says Off, but the Node went on reporting";
             Obstacle::new(Reason::NodeStillReporting, detail)
         } else if self.journal.host_came_on.is_some() {
@@ -166,7 +184,7 @@ impl Step<'_> {
     fn deleted_while_powering_off(&mut self, intent: &Intent, delivery: &Delivery) -> Next {
         let deleted = Obstacle::new(Reason::TriggerWithdrawn, "the remediation is being deleted");
         let now = self.now;
-        if intent.sends == 1 && *delivery == Delivery::Unsent {
+        if self.nothing_was_sent(intent) {
             return self.back_to_pending(&deleted, Some(now));
         }
         let since = delivery.since().unwrap_or(intent.journalled);
@@ -175,7 +193,7 @@ impl Step<'_> {
             Some(PowerState::On) if !self.may_still_be_off() => self.back_to_pending(&deleted, Some(now)),
             // Neither On nor Off was seen in time, and the host may still go off: it is read on for as long as
             // an attempt may be held up, and powered on if it did, before the remediation vanishes.
-            _ if self.journal.is_overdue(now) => {
+            _ if self.is_overdue() => {
                 self.enter(Phase::Pending, deleted.reason, None);
                 self.journal.next_attempt = Some(now);
                 self.waiting_until(&deleted, Some(now))

@@ -1,7 +1,9 @@
 //! PoweringOn: the host gets its power back. Nothing but losing the lead stops this.
 
+use jiff::Timestamp;
+
 use super::{Next, Step};
-use crate::decision::Effect;
+use crate::decision::{Effect, Observation};
 use crate::facts::Obstacle;
 use crate::journal::{NodeOfSubject, Verb};
 use crate::observed::PowerRead;
@@ -26,8 +28,12 @@ impl Step<'_> {
         if read.is_some_and(|read| read.power == PowerState::On) {
             return self.begin_booting();
         }
-        if self.journal.is_overdue(self.now) {
-            return self.power_on_failed();
+        if let Some(deadline) = self.deadline().filter(|deadline| self.now >= *deadline) {
+            return if self.was_asked_since(deadline) {
+                self.power_on_failed()
+            } else {
+                Next::observe(Observation::Power)
+            };
         }
         let delivery = self.delivery(&intent);
         let Some(since) = delivery.since() else {
@@ -49,11 +55,22 @@ impl Step<'_> {
     }
 
     /// Journals the command (anew, when it was lost or refused), then sends it.
-    fn send_power_on(&mut self, sends: i32) -> Next {
+    pub(super) fn send_power_on(&mut self, sends: i32) -> Next {
         let intent = self.intent(Verb::PowerOn, sends.min(100));
         let not_after = intent.not_after;
         self.journal.intent = Some(intent);
         Next::perform(Effect::PowerOn { not_after })
+    }
+
+    /// Whether the BMC, or whatever is needed to ask it, was asked since then.
+    fn was_asked_since(&self, since: Timestamp) -> bool {
+        let observed = &self.facts.observed;
+        let (read, write) = (&observed.read_failure, &observed.write_failure);
+        let mut failures = read
+            .iter()
+            .map(|one| one.at)
+            .chain(write.iter().map(|one| one.at));
+        observed.last_read_since(since).is_some() || failures.any(|at| at >= since)
     }
 
     fn power_on_failed(&mut self) -> Next {
@@ -70,7 +87,7 @@ impl Step<'_> {
         };
         let complaint = self.complaint();
         let detail = format!("the BMC did not say On in time, last: {said}{complaint}; {before}");
-        self.fail(&Obstacle::new(Reason::PowerOnNotConfirmed, detail))
+        self.attempt_failed(&Obstacle::new(Reason::PowerOnNotConfirmed, detail))
     }
 
     /// What a host that is on is waited for.
@@ -86,7 +103,7 @@ impl Step<'_> {
         }
     }
 
-    fn begin_booting(&mut self) -> Next {
+    pub(super) fn begin_booting(&mut self) -> Next {
         let took = self.phase_took();
         let limit = self.strategy.deadlines.boot;
         self.enter(Phase::Booting, Reason::WaitingForNode, Some(limit));
@@ -95,6 +112,6 @@ impl Step<'_> {
         if self.came_back() {
             return self.finish();
         }
-        Next::Rest(self.journal.deadline)
+        Next::Rest(self.deadline())
     }
 }

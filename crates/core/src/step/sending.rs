@@ -8,7 +8,8 @@ use crate::facts::Obstacle;
 use crate::journal::{Intent, Verb};
 use crate::observed::{PowerRead, Sent};
 use crate::phase::Reason;
-use crate::power_command::{Delivery, Pace};
+use crate::power::PowerState;
+use crate::power_command::{CommandError, Delivery, POWER_OFFS_LIMIT, Pace};
 
 /// Distance of reads that say Off while the Node reports. Two of them have to be young at once.
 const CONTRADICTED_SPACING: SignedDuration = SignedDuration::from_secs(4);
@@ -23,8 +24,29 @@ impl<'a> Step<'a> {
         match observed.sent.as_ref().filter(of_this) {
             Some(sent) => sent.delivery(),
             None if observed.own_intent == key => Delivery::Unsent,
-            None => Delivery::Unknown(intent.journalled, None),
+            None => match intent.acknowledged {
+                Some(at) => Delivery::Acknowledged(at),
+                None => Delivery::Unknown(intent.journalled, None),
+            },
         }
+    }
+
+    /// Whether no power-off of this attempt can have been sent.
+    pub(super) fn nothing_was_sent(&self, intent: &Intent) -> bool {
+        let is_first = intent.verb == Verb::PowerOff && intent.sends == 1;
+        is_first
+            && match self.delivery(intent) {
+                Delivery::Unsent => true,
+                Delivery::Refused(..) => self.never_left(),
+                Delivery::Acknowledged(_) | Delivery::Unknown(..) => false,
+            }
+    }
+
+    /// Whether the last command found no connection to be sent over.
+    fn never_left(&self) -> bool {
+        let sent = self.facts.observed.sent.as_ref();
+        let of_this = sent.filter(|sent| Some(sent.intent) == self.journal.intent_key());
+        of_this.is_some_and(|sent| sent.answer.as_ref().is_err_and(CommandError::never_left))
     }
 
     /// Tells people that the BMC failed over a command, once it said so.
@@ -64,7 +86,15 @@ impl<'a> Step<'a> {
             self.tell_failure(delivery);
         }
         if is_sent_again {
-            return self.journal_power_off_again(intent.sends.saturating_add(1));
+            // One that was never sent is journalled anew under its number.
+            let next = i32::from(!self.never_left());
+            return self.journal_power_off_again(intent.sends.saturating_add(next));
+        }
+        // Every acknowledgement was lost, and without one Off is no proof: the host is brought back.
+        let is_unproven = matches!(delivery, Delivery::Unknown(..)) && intent.sends >= POWER_OFFS_LIMIT;
+        if is_unproven && power == Some(PowerState::Off) {
+            let detail = format!("none of {POWER_OFFS_LIMIT} power-offs was known to be acknowledged");
+            return self.attempt_failed(&Obstacle::new(Reason::PowerOffNotConfirmed, detail));
         }
         if let Delivery::Refused(_, why) = delivery
             && !came_on

@@ -14,6 +14,7 @@ use remediator_api::views::Node;
 use remediator_api::views::cluster_api::ClusterKey;
 
 use crate::api_call::within;
+use crate::clusters::attachments;
 use crate::clusters::node_cluster::{NodeCluster, supports_out_of_service};
 use crate::clusters::node_match::{LISTING, Searches};
 use crate::clusters::workload::load::Load;
@@ -128,6 +129,7 @@ impl Keeper {
             nodes: store,
             lost_nodes: self.lost_nodes.clone(),
             searches: Searches::new(LISTING),
+            attachments: attachments::looks(),
             out_of_service_supported,
             of: Some(self.key.clone()),
         };

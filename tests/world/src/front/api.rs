@@ -1,6 +1,8 @@
 //! A proxy in front of an API server, which is the daemon's ServiceAccount there.
 
-use std::path::PathBuf;
+use std::net::SocketAddr;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Result;
@@ -37,8 +39,8 @@ pub struct Only {
 
 /// The proxy, and how a daemon comes to it.
 pub struct ApiFront {
-    _front: Front,
-    pub kubeconfig: PathBuf,
+    front: Front,
+    kubeconfig: Kubeconfig,
 }
 
 impl ApiFront {
@@ -57,34 +59,59 @@ impl ApiFront {
             view: gate.view(),
         };
         let front = super::serve(gate, Arc::new(server), None).await?;
-        let server = format!("http://{}", front.address);
-        let kubeconfig = json!({
-            "apiVersion": "v1", "kind": "Config", "current-context": "front",
-            "clusters": [{"name": "front", "cluster": {"server": server}}],
-            "users": [{"name": "front", "user": {}}],
-            "contexts": [{"name": "front", "context": {"cluster": "front", "user": "front"}}],
-        });
-        let file = std::env::temp_dir().join(format!("front-{}.json", front.address.port()));
-        std::fs::write(&file, kubeconfig.to_string())?;
         Ok(Self {
-            _front: front,
-            kubeconfig: file,
+            kubeconfig: Kubeconfig::leading_to(front.address)?,
+            front,
         })
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.front.address
     }
 
     /// Starts a daemon that takes this for the API server.
     pub fn start_daemon(&self, program: &str) -> Result<ChildDaemon> {
+        self.kubeconfig.start_daemon(program)
+    }
+}
+
+/// A file among temporary ones, which goes with this.
+pub struct Kubeconfig(pub PathBuf);
+
+impl Kubeconfig {
+    pub fn leading_to(address: SocketAddr) -> Result<Self> {
+        let kubeconfig = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "front",
+            "clusters": [{"name": "front", "cluster": {"server": format!("http://{address}")}}],
+            "users": [{"name": "front", "user": {}}],
+            "contexts": [{"name": "front", "context": {"cluster": "front", "user": "front"}}],
+        });
+        let file = std::env::temp_dir().join(format!("front-{}.json", address.port()));
+        std::fs::write(&file, kubeconfig.to_string())?;
+        Ok(Self(file))
+    }
+
+    /// Starts a daemon that goes by it.
+    pub fn start_daemon(&self, program: &str) -> Result<ChildDaemon> {
         DaemonCommand::new("baremetal-remediator", program)
             .arg("run")
-            .env("KUBECONFIG", self.kubeconfig.clone())
+            .env("KUBECONFIG", self.0.clone())
             .spawn()
     }
 }
 
-impl Drop for ApiFront {
+impl Deref for Kubeconfig {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Kubeconfig {
     fn drop(&mut self) {
         // It is among temporary files.
-        let _ = std::fs::remove_file(&self.kubeconfig);
+        let _ = std::fs::remove_file(&self.0);
     }
 }
 

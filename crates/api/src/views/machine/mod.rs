@@ -118,8 +118,9 @@ pub struct NodeReference {
     pub name: Option<String>,
 }
 
-/// Annotations that decisions read.
-const ANNOTATIONS: [&str; 6] = [
+/// Annotations that decisions read, and the one that we write.
+const ANNOTATIONS: [&str; 7] = [
+    keys::QUARANTINE_ANNOTATION,
     keys::PAUSED_ANNOTATION,
     keys::SKIP_REMEDIATION_ANNOTATION,
     keys::REMEDIATE_MACHINE_ANNOTATION,

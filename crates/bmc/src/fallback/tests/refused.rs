@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bmc_simulator::{CertificateDefect, Fault, Host, HostSpec, Simulator, Stage};
+use jiff::Timestamp;
 
 use super::{commands, datagrams, each, one, soon, target};
 use crate::{Bmc, BmcError, BmcTarget, Bmcs, Credentials, Deadlines, IpmiError, Protocol, Urgency, Verb};
@@ -188,16 +189,22 @@ async fn silence_after_a_failure_of_tls_does_not_lead_to_ipmi_until_redfish_has_
     let line = Bmcs::default().line(target(&host), Urgency::Remediation);
     host.inject(Fault::Certificate(CertificateDefect::SelfSigned))
         .unwrap();
-    assert!(matches!(line.read().await, Err(BmcError::Tls(_))));
+    assert!(matches!(line.read(Timestamp::now).await, Err(BmcError::Tls(_))));
     host.set_faults(vec![Fault::RefuseConnections.into()]).unwrap();
-    assert!(matches!(line.read().await, Err(BmcError::Unreachable(_))));
+    assert!(matches!(
+        line.read(Timestamp::now).await,
+        Err(BmcError::Unreachable(_))
+    ));
     assert!(matches!(line.inspect().await, Err(BmcError::Unreachable(_))));
     assert_eq!(datagrams(&host), 0);
 
     host.clear_faults();
-    assert_eq!(line.read().await.unwrap().protocol, Protocol::Redfish);
+    assert_eq!(
+        line.read(Timestamp::now).await.unwrap().protocol,
+        Protocol::Redfish
+    );
     host.set_faults(vec![Fault::RefuseConnections.into()]).unwrap();
     host.close_connections();
-    assert_eq!(line.read().await.unwrap().protocol, Protocol::Ipmi);
+    assert_eq!(line.read(Timestamp::now).await.unwrap().protocol, Protocol::Ipmi);
     assert!(line.close().await.unwrap());
 }

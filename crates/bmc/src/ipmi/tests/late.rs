@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use bmc_simulator::{Command, Event, Host, Power};
+use jiff::Timestamp;
 
 use super::relay::Relay;
 use super::*;
@@ -115,7 +116,7 @@ async fn a_command_under_way_outlives_the_conversation_in_which_it_was_sent() {
     });
     let line = || bmcs.line(target(relay.address), Urgency::Remediation);
     let first = line();
-    first.read().await.unwrap();
+    first.read(Timestamp::now).await.unwrap();
     relay.hold_next();
     let unknown = first.command(Verb::PowerOff, soon()).await.unwrap_err();
     assert!(unknown.may_have_been_executed(), "{unknown}");
@@ -123,7 +124,7 @@ async fn a_command_under_way_outlives_the_conversation_in_which_it_was_sent() {
     first.close().await.unwrap_err();
 
     let second = line();
-    assert_eq!(second.read().await.unwrap().power, PowerState::On);
+    assert_eq!(second.read(Timestamp::now).await.unwrap().power, PowerState::On);
     let error = second.command(Verb::PowerOn, soon()).await.unwrap_err();
     assert_eq!(error.reason(), "BmcCommandUnderWay");
     assert_eq!(commands(&host), 0);

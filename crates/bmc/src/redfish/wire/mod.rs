@@ -62,8 +62,8 @@ pub(super) struct Answer {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     pub(super) body: Result<Vec<u8>, BmcError>,
-    pub(super) began: Timestamp,
-    pub(super) ended: Timestamp,
+    /// Just before the request was written, with the connection open: what the answer says is not newer.
+    pub(super) sent: Instant,
 }
 
 impl Answer {
@@ -88,7 +88,7 @@ impl Answer {
             return Some(Duration::from_secs(seconds));
         }
         let date = jiff::fmt::rfc2822::parse(text).ok()?.timestamp();
-        Duration::try_from(date.duration_since(self.ended)).ok()
+        Duration::try_from(date.duration_since(Timestamp::now())).ok()
     }
 }
 
@@ -190,7 +190,6 @@ impl Wire {
     }
 
     async fn exchange_now(&mut self, call: &Call<'_>) -> Result<Answer, SendFailure> {
-        let began = Timestamp::now();
         let kept = self.kept().await;
         let reused = kept.is_some();
         let mut live = match kept {
@@ -208,8 +207,8 @@ impl Wire {
         }
         let request = self.request(call);
         live.meter.restart();
-        let now = Instant::now();
-        let deadline = now.checked_add(self.deadlines.request).unwrap_or(now);
+        let sent = Instant::now();
+        let deadline = sent.checked_add(self.deadlines.request).unwrap_or(sent);
         let late = || format!("nothing came within {:?}", self.deadlines.request);
         let response = match timeout_at(deadline, live.sender.try_send_request(request)).await {
             Err(_) => return Err(SendFailure::TimedOut(late())),
@@ -239,8 +238,7 @@ impl Wire {
             status: head.status,
             headers: head.headers,
             body,
-            began,
-            ended: Timestamp::now(),
+            sent,
         })
     }
 

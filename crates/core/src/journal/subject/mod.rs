@@ -1,5 +1,8 @@
 //! Whom a remediation is about, as it is journalled.
 
+mod route;
+
+pub use route::Route;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -44,6 +47,9 @@ pub struct Subject {
     pub system_uuid: String,
     /// How it is proven.
     pub identity: String,
+    /// How the BMC was reached then. None in a journal of an earlier version: then the objects have to say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub route: Option<Route>,
 }
 
 /// The Node that a remediation is about, or that there was none when the power-off was decided.

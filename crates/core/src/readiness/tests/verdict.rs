@@ -16,6 +16,7 @@ fn now() -> Timestamp {
 
 fn good() -> BmcReport {
     BmcReport {
+        took: SignedDuration::from_millis(200),
         how: "Redfish with a session".to_owned(),
         fallback: None,
         power: PowerState::On,
@@ -250,5 +251,22 @@ proptest! {
         let found = BmcReport { uuid: Some(said), ..good() };
         let verdict = judge(&found, &Expected::Node("worker", Some(UUID)), None, now());
         prop_assert_eq!(reason(verdict), Some(Reason::IdentityMismatch));
+    }
+}
+
+#[test]
+fn a_bmc_whose_fastest_answer_is_too_old_to_prove_off_is_told() {
+    let node = Expected::Node("worker", Some(UUID));
+    for (millis, expected) in [
+        (2_900, None),
+        (3_000, None),
+        (3_001, Some(Reason::BmcTooSlow)),
+        (8_000, Some(Reason::BmcTooSlow)),
+    ] {
+        let found = BmcReport {
+            took: SignedDuration::from_millis(millis),
+            ..good()
+        };
+        assert_eq!(reason(judge(&found, &node, None, now())), expected, "{millis} ms");
     }
 }

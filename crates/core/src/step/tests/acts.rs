@@ -92,7 +92,7 @@ impl Sim {
         } else {
             self.world.word()
         };
-        self.pass(BMC_LATENCY);
+        self.pass(self.world.bmc.latency);
         let ended = at(self.world.now);
         if fault == Fault::Refused || !self.world.bmc.reachable {
             self.observed.note_read_failure(ended, unreachable());
@@ -120,6 +120,7 @@ impl Sim {
             session: None,
             command_failure,
             fallback: (self.world.bmc.protocol == Protocol::Ipmi).then(|| WHY.to_owned()),
+            certificate: None,
         });
     }
 

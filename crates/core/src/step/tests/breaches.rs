@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 
 use super::explorer::{Explorer, Run};
-use super::shell::strategy;
+use super::shell::{Fault, Sim, Turn, strategy};
 use super::world::Cause;
 use crate::journal::Subject;
 use crate::phase::Phase;
@@ -79,11 +79,11 @@ impl Explorer {
         if ours_off && journal.phase != Phase::Failed && !lied {
             self.breach(run, "left off without a failure");
         }
-        let answers = sim.world.bmc.reachable && sim.world.now - sim.world.bmc.reachable_since > 120_000;
-        // Three faults in a row may use up a deadline; then it is said, and a person is told.
-        let few = run.choices.len() < 3;
-        if few && ours_off && answers && sim.world.bmc.obeys_on && !lied {
-            self.breach(run, "left off although the BMC answers");
+        // Whoever owns a Machine that was escalated decides about its host.
+        let escalation = journal.escalation.as_ref();
+        let escalated = escalation.is_some_and(|escalation| escalation.done.is_some());
+        if ours_off && !lied && !escalated && !comes_back(sim) {
+            self.breach(run, "left off although nothing is in its way");
         }
         let told = journal.phase == Phase::Failed && journal.message.contains("taint");
         if sim.world.tainted() && run.paused == 0 && !told {
@@ -98,10 +98,19 @@ impl Explorer {
         if journal.phase == Phase::Succeeded && !sim.world.host.on {
             self.breach(run, "succeeded while off");
         }
-        if (journal.phase.is_final() || sim.gone) && sim.lease_is_ours() {
+        // It is kept for as long as the host is being brought back.
+        let is_over = journal.phase.is_final() && !sim.owes_power_for_ever();
+        if (is_over || sim.gone) && sim.lease_is_ours() {
             self.breach(run, "a Lease of ours stays behind");
         }
-        if sim.world.now > deadline_sum() {
+        // Whoever takes over has the whole time of the phase.
+        let crashes = run
+            .choices
+            .iter()
+            .filter(|choice| choice.contains("Crash"))
+            .count();
+        let crashes = i64::try_from(crashes).expect("few");
+        if sim.world.now > deadline_sum() + crashes * strategy().deadlines.pending.as_secs() * 1_000 {
             self.breach(run, "later than the sum of the deadlines");
         }
         let of_node = sim.world.node();
@@ -114,6 +123,18 @@ impl Explorer {
             self.breach(run, "metadata not restored");
         }
     }
+}
+
+/// Whether the host gets its power back once the BMC answers and obeys and this process leads.
+fn comes_back(sim: &Sim) -> bool {
+    let mut sim = sim.clone();
+    sim.world.bmc.reachable = true;
+    sim.world.bmc.obeys_on = true;
+    sim.leads = true;
+    let end = sim.world.now + 330_000;
+    while !sim.world.host.on && sim.world.now < end && sim.turn(Fault::None) != Turn::Over {}
+    sim.world.settle();
+    sim.world.host.on
 }
 
 /// The most that two attempts may take, with what is granted to finish.

@@ -170,3 +170,69 @@ fn a_wait_for_the_next_attempt_is_no_longer_by_a_clock_that_is_behind() {
     let later = behind.world.now - same.world.now;
     assert!(later < 5_000, "later by {later} ms");
 }
+
+impl Sim {
+    /// The clock of this process is set, on or back. What was seen before is forgotten, and what stands in the journal is
+    /// so much older or newer.
+    fn jump(&mut self, by: SignedDuration) {
+        self.forget();
+        self.journal = shifted(&self.journal, -by);
+    }
+}
+
+/// Whether the deadline of the power-on is running. One that passes with the jump is over for this process as it is for
+/// a successor, and what that comes to is no matter of the clock.
+fn is_powering_on(sim: &Sim) -> bool {
+    sim.journal.phase == Phase::PoweringOn
+}
+
+/// By how many turns a clock that was set on is set back later.
+const TURNS: [usize; 5] = [0, 1, 3, 9, 40];
+
+#[test]
+fn whenever_a_clock_jumps_on_by_an_hour_and_back_each_attempt_powers_off_once_and_the_host_comes_back() {
+    for (what, start) in under_way() {
+        for turns in TURNS
+            .into_iter()
+            .filter(|turns| *turns == 0 || !is_powering_on(&start))
+        {
+            let mut sim = start.clone();
+            sim.jump(BEHIND);
+            for _ in 0..turns {
+                sim.turn(Fault::None);
+            }
+            sim.jump(-BEHIND);
+
+            sim.run();
+
+            let story = format!("{what}, back after {turns} turns: {}", sim.journal.message);
+            assert_eq!(sim.journal.phase, Phase::Succeeded, "{story}");
+            assert!(sim.world.host.on && !sim.world.tainted(), "{story}");
+            for attempt in 1..=sim.journal.attempt {
+                let edges = (sim.edges(false, attempt), sim.edges(true, attempt));
+                assert!(edges.0 <= 1 && edges.1 <= 1, "{story}: {edges:?}");
+            }
+            assert!(!story.contains(" -"), "{story}");
+            if turns == 0 {
+                assert_eq!((sim.journal.attempt, sim.edges(false, 1)), (1, 1), "{story}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_clock_that_jumps_on_and_stays_there_leaves_no_host_off() {
+    for (what, start) in under_way() {
+        for by in [BEHIND, -BEHIND] {
+            if by == BEHIND && is_powering_on(&start) {
+                continue;
+            }
+            let mut sim = start.clone();
+            sim.jump(by);
+            sim.run();
+            let story = format!("{what}, by {by}: {}", sim.journal.message);
+            assert_eq!(sim.journal.phase, Phase::Succeeded, "{story}");
+            assert!(sim.world.host.on && !sim.world.tainted(), "{story}");
+        }
+    }
+}

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hasher};
 
 use super::menu::Menu;
-use super::shell::{Fault, Sim, Turn};
+use super::shell::{Fault, MANY_WAITS, Sim, Turn};
 use crate::decision::{Act, Decision};
 use crate::phase::Phase;
 
@@ -17,6 +17,8 @@ pub(super) struct Run {
     budget: u32,
     /// Waits in a row for the end of a pause, which may last for ever.
     pub(super) paused: u32,
+    /// Waits after it was given up, while its host may be off.
+    given_up: u32,
 }
 
 pub(super) struct Explorer {
@@ -61,6 +63,7 @@ impl Explorer {
             choices: Vec::new(),
             budget,
             paused: 0,
+            given_up: 0,
         }];
         while let Some(run) = open.pop() {
             // Runs that differ only in how they came here have one future.
@@ -81,9 +84,11 @@ impl Explorer {
             let releases = run.sim.released_at.len();
             let turn = run.sim.turn_with(decision, Fault::None);
             self.check_state(&run, releases);
-            let paused = run.sim.journal.reason == "PolicyPaused" && turn == Turn::Waited;
+            let waited = turn == Turn::Waited;
+            let paused = run.sim.journal.reason == "PolicyPaused" && waited;
             run.paused = if paused { run.paused + 1 } else { 0 };
-            if run.paused > 2 {
+            run.given_up += u32::from(waited && run.sim.owes_power_for_ever());
+            if run.paused > 2 || run.given_up > MANY_WAITS {
                 self.runs += 1;
                 self.check_end(&run);
                 return;

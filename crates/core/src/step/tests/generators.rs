@@ -62,6 +62,7 @@ fn subjects() -> impl Strategy<Value = Subject> {
         protocol: Some(Protocol::Redfish),
         system_uuid: system_uuid.to_owned(),
         identity: String::new(),
+        route: None,
     })
 }
 
@@ -77,6 +78,7 @@ fn intents() -> impl Strategy<Value = Intent> {
             journalled,
             not_after,
             epoch,
+            acknowledged: None,
         },
     )
 }
@@ -220,6 +222,7 @@ pub(super) fn sims() -> impl Strategy<Value = Sim> {
                 session: None,
                 command_failure: None,
                 fallback: None,
+                certificate: None,
             });
         }
         sim.journal = journal;

@@ -49,7 +49,7 @@ fn invariant_8_a_host_behind_a_bmc_that_answers_again_gets_its_power_back_before
     assert_eq!((sim.edges(false, 1), sim.edges(true, 1)), (1, 1));
     assert_eq!(sim.journal.phase, Phase::Failed);
     assert!(
-        !sim.journal.message.contains("left off"),
+        !sim.journal.message.contains("may be off"),
         "{}",
         sim.journal.message
     );
@@ -69,7 +69,7 @@ fn a_host_that_is_seen_on_ends_it_with_the_failure_that_it_was() {
     assert_eq!(sim.journal.reason, Reason::BmcUnreachable.as_str());
     assert_eq!(sim.journal.failed_attempts, said, "it fails once");
     assert!(
-        !sim.journal.message.contains("left off"),
+        !sim.journal.message.contains("may be off"),
         "{}",
         sim.journal.message
     );
@@ -96,9 +96,9 @@ fn a_bmc_that_stays_silent_is_waited_for_as_long_as_a_power_on_may_take() {
     let (reason, message) = (&sim.journal.reason, &sim.journal.message);
     assert_eq!(sim.journal.phase, Phase::Failed);
     assert_eq!(reason, Reason::BmcUnreachable.as_str());
-    assert!(message.contains("the host may have been left off"), "{message}");
+    assert!(message.contains("the host may be off"), "{message}");
     assert!(message.contains("not escalated"), "{message}");
-    assert_eq!(sim.journal.failing, None);
+    assert!(sim.journal.failing.is_some(), "its host may be off");
 }
 
 #[test]

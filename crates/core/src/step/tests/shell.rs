@@ -20,6 +20,8 @@ use crate::strategy::{Deadlines, Escalation, FencingMode, HostControl, Retries, 
 pub(super) const BMC_LATENCY: i64 = 20;
 pub(super) const API_LATENCY: i64 = 5;
 pub(super) const RESTART: i64 = 2_000;
+/// Waits after which a host that was given up and can be brought back is back.
+pub(super) const MANY_WAITS: u32 = 24;
 
 /// What goes wrong in one turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -99,6 +101,8 @@ pub(super) struct Sim {
     pub(super) named_node: Option<String>,
     pub(super) deletion_requested: bool,
     pub(super) told_to_stop: bool,
+    /// A person says that the host may stay off.
+    pub(super) leave_off: bool,
     pub(super) has_finalizer: bool,
     pub(super) gone: bool,
     pub(super) leads: bool,
@@ -152,6 +156,7 @@ impl Sim {
             named_node: None,
             deletion_requested: false,
             told_to_stop: false,
+            leave_off: false,
             has_finalizer: false,
             gone: false,
             leads: true,
@@ -204,6 +209,7 @@ impl Sim {
             created: at(0),
             deletion_requested: self.deletion_requested,
             told_to_stop: self.told_to_stop,
+            leave_off: self.leave_off,
             has_finalizer: self.has_finalizer,
             expected_machine_uid: self.expected_machine_uid.clone(),
             named_node: self.named_node.clone(),
@@ -227,7 +233,10 @@ impl Sim {
             leases_were_unused: self.leases_were_unused,
             out_of_service_supported: self.taint_supported,
             node_metadata: self.world.node().map(|_| self.world.metadata.clone()),
-            observed: self.observed.clone(),
+            observed: Observed {
+                taken_up: Some(at(self.process_started)),
+                ..self.observed.clone()
+            },
         }
     }
 
@@ -273,8 +282,17 @@ impl Sim {
 
     /// Runs until the end or until the condition holds before a turn.
     pub(super) fn run_until(&mut self, stop: impl Fn(&Self) -> bool) {
+        let mut waits = 0;
         for _ in 0..5_000 {
-            if stop(self) || self.turn(Fault::None) == Turn::Over {
+            if stop(self) {
+                return;
+            }
+            waits = match self.turn(Fault::None) {
+                Turn::Over => return,
+                Turn::Waited if self.owes_power_for_ever() => waits + 1,
+                Turn::Waited | Turn::Acted => waits,
+            };
+            if waits > MANY_WAITS {
                 return;
             }
         }
@@ -282,6 +300,11 @@ impl Sim {
             "no end after 5000 turns, in {:?}: {}",
             self.journal.phase, self.journal.message
         );
+    }
+
+    /// Whether it has failed and goes on bringing its host back, which may never end.
+    pub(super) fn owes_power_for_ever(&self) -> bool {
+        self.journal.phase == Phase::Failed && self.journal.may_have_left_off()
     }
 
     /// One turn of the shell: decide, journal, act or wait.

@@ -27,6 +27,7 @@ pub(super) fn subject() -> Subject {
         protocol: Some(Protocol::Redfish),
         system_uuid: text(UUID),
         identity: text("Node systemUUID"),
+        route: None,
     }
 }
 
@@ -43,6 +44,7 @@ pub(super) fn read(began: i64, word: &str) -> PowerRead {
         session: None,
         command_failure: None,
         fallback: None,
+        certificate: None,
     }
 }
 

@@ -2,6 +2,7 @@
 //! and pods. Time is virtual and in milliseconds.
 
 use super::objects::{health_check, machine, node, ready_is, set_ready};
+use super::shell::BMC_LATENCY;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::facts::{Lookup, Machine, Node, NodeReport, Objects, OutOfService, Policy};
@@ -80,6 +81,8 @@ pub(super) struct Bmc {
     pub(super) says: Says,
     /// Says this while the host is going off.
     pub(super) going_off_word: &'static str,
+    /// How long it takes to say the power state.
+    pub(super) latency: i64,
     pub(super) obeys_off: bool,
     pub(super) obeys_on: bool,
     /// What the last command wanted whose task failed, true being On.
@@ -138,6 +141,7 @@ impl World {
                 protocol: Protocol::Redfish,
                 says: Says::TheTruth,
                 going_off_word: "On",
+                latency: BMC_LATENCY,
                 obeys_off: true,
                 obeys_on: true,
                 failed_to: None,

@@ -1,9 +1,12 @@
 //! The actor against simulated BMCs. What the BMC saw is read from the simulator's journal.
 
+mod queue;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bmc_simulator::{Command, Event, Fault, Host, HostSpec, Power, RequestClass, Simulator};
+use jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::handle::place;
@@ -92,7 +95,7 @@ async fn all_lines_about_one_host_share_one_connection_and_one_session() {
         .map(|urgency| bmcs.line(target(&host), urgency))
         .into();
     let began = Instant::now();
-    let reads = futures::future::join_all(lines.iter().map(super::BmcHandle::read)).await;
+    let reads = futures::future::join_all(lines.iter().map(|line| line.read(Timestamp::now))).await;
     assert!(
         reads
             .iter()
@@ -141,12 +144,12 @@ async fn a_line_that_is_dropped_leaves_no_session() {
     let host = simulator.host("a").unwrap();
     let bmcs = Bmcs::default();
     let line = bmcs.line(target(&host), Urgency::Remediation);
-    line.read().await.unwrap();
+    line.read(Timestamp::now).await.unwrap();
     drop(line);
     host.wait_for(|now| now.sessions.is_empty()).await.unwrap();
     // The next actor begins where the last one ended.
     bmcs.line(target(&host), Urgency::Remediation)
-        .read()
+        .read(Timestamp::now)
         .await
         .unwrap();
     assert_eq!(sessions_created(&host), 2);
@@ -158,7 +161,7 @@ async fn a_command_that_was_begun_is_carried_out_although_nobody_waits_any_more(
     let host = simulator.host("a").unwrap();
     let bmcs = Bmcs::default();
     let line = bmcs.line(target(&host), Urgency::Remediation);
-    line.read().await.unwrap();
+    line.read(Timestamp::now).await.unwrap();
     host.inject(
         Fault::SlowAnswer {
             by: Duration::from_millis(300),
@@ -187,15 +190,15 @@ async fn an_order_whose_giver_has_gone_is_not_begun() {
         bmcs.line(target(&host), Urgency::Remediation),
         bmcs.line(target(&host), Urgency::Remediation),
     );
-    first.read().await.unwrap();
+    first.read(Timestamp::now).await.unwrap();
     // Both are given, and the command behind the read loses its caller, before the actor has its turn.
-    let mut reading = Box::pin(first.read());
+    let mut reading = Box::pin(first.read(Timestamp::now));
     let mut commanding = Box::pin(second.command(Verb::PowerOff, in_a_minute()));
     assert!(futures::poll!(&mut reading).is_pending());
     assert!(futures::poll!(&mut commanding).is_pending());
     drop(commanding);
     reading.await.unwrap();
-    first.read().await.unwrap();
+    first.read(Timestamp::now).await.unwrap();
     assert_eq!(count(&host, |event| matches!(event, Event::Command { .. })), 0);
 }
 
@@ -208,17 +211,17 @@ async fn a_command_whose_giver_goes_while_it_waits_for_its_turn_is_not_sent() {
         bmcs.line(target(&host), Urgency::Remediation),
         bmcs.line(target(&host), Urgency::Remediation),
     );
-    first.read().await.unwrap();
+    first.read(Timestamp::now).await.unwrap();
     first.command(Verb::PowerOff, in_a_minute()).await.unwrap();
     // The next turn is not before its caller has gone, however slow this machine is.
     let pace = bmcs.pace(&target(&host));
     pace.with(|pace, now| pace.note_command(now + Duration::from_secs(30)));
-    let mut reading = Box::pin(first.read());
     let mut on = Box::pin(second.command(Verb::PowerOn, in_a_minute()));
-    assert!(futures::poll!(&mut reading).is_pending());
     assert!(futures::poll!(&mut on).is_pending());
-    // From its answer to a read the actor goes on to the order behind it, and there it waits.
-    reading.await.unwrap();
+    // The actor looks at it, and waits for its turn.
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
     drop(on);
     pace.with(Pace::note_command);
     first.command(Verb::PowerOff, in_a_minute()).await.unwrap();
@@ -241,13 +244,13 @@ async fn a_talk_under_other_rules_does_not_end_the_talk_of_a_remediation() {
     let host = simulator.host("a").unwrap();
     let bmcs = Bmcs::default();
     let remediation = bmcs.line(target(&host), Urgency::Remediation);
-    remediation.read().await.unwrap();
+    remediation.read(Timestamp::now).await.unwrap();
     let rules = BmcTarget {
         auth: AuthMethod::Basic,
         ..target(&host)
     };
     let other = bmcs.line(rules, Urgency::Remediation);
-    other.read().await.unwrap();
+    other.read(Timestamp::now).await.unwrap();
     let answer = remediation.command(Verb::PowerOff, in_a_minute()).await;
     assert!(matches!(answer, Ok(CommandAnswer::Accepted)), "{answer:?}");
 }
@@ -258,7 +261,7 @@ async fn no_check_begins_at_a_bmc_that_a_remediation_has_a_line_to() {
     let host = simulator.host("a").unwrap();
     let bmcs = Bmcs::default();
     let remediation = bmcs.line(target(&host), Urgency::Remediation);
-    remediation.read().await.unwrap();
+    remediation.read(Timestamp::now).await.unwrap();
     let asked = host.counters().requests;
     // As of another host behind the same BMC, whose answer may take as long as it likes.
     let other = BmcTarget {
@@ -267,7 +270,10 @@ async fn no_check_begins_at_a_bmc_that_a_remediation_has_a_line_to() {
     };
     let check = bmcs.line(other, Urgency::Background);
     assert!(matches!(check.inspect().await, Err(BmcError::Resting(_))));
-    assert!(matches!(check.read().await, Err(BmcError::Resting(_))));
+    assert!(matches!(
+        check.read(Timestamp::now).await,
+        Err(BmcError::Resting(_))
+    ));
     assert_eq!(host.counters().requests, asked, "it is not asked");
     remediation.close().await.unwrap();
     check.inspect().await.unwrap();
@@ -280,7 +286,7 @@ async fn a_command_after_its_time_is_not_sent_and_one_without_a_reading_neither(
     let line = Bmcs::default().line(target(&host), Urgency::Remediation);
     let command = |not_after| line.command(Verb::PowerOff, not_after);
     assert_eq!(command(in_a_minute()).await, Err(BmcError::NotRead));
-    line.read().await.unwrap();
+    line.read(Timestamp::now).await.unwrap();
     assert_eq!(command(Instant::now()).await, Err(BmcError::TooLate));
     assert_eq!(count(&host, |event| matches!(event, Event::Command { .. })), 0);
     assert!(matches!(
@@ -299,9 +305,9 @@ async fn a_bmc_that_hangs_delays_no_other() {
         bmcs.line(target(&hangs), Urgency::Remediation),
         bmcs.line(target(&good), Urgency::Remediation),
     );
-    let hanging = tokio::spawn(async move { stuck.read().await });
+    let hanging = tokio::spawn(async move { stuck.read(Timestamp::now).await });
     hangs.wait_for(|now| now.counters.requests > 0).await.unwrap();
-    line.read().await.unwrap();
+    line.read(Timestamp::now).await.unwrap();
     assert!(!hanging.is_finished());
 }
 
@@ -313,16 +319,22 @@ async fn the_circuit_opens_for_checks_and_never_for_remediations() {
     let bmcs = impatient();
     let check = bmcs.line(target(&host), Urgency::Background);
     for _ in 0..3 {
-        assert!(matches!(check.read().await, Err(BmcError::NoAnswer(_))));
+        assert!(matches!(
+            check.read(Timestamp::now).await,
+            Err(BmcError::NoAnswer(_))
+        ));
     }
     let asked = host.counters().requests;
-    assert!(matches!(check.read().await, Err(BmcError::Resting(_))));
+    assert!(matches!(
+        check.read(Timestamp::now).await,
+        Err(BmcError::Resting(_))
+    ));
     assert_eq!(host.counters().requests, asked, "it is not asked");
     host.clear_faults();
     let remediation = bmcs.line(target(&host), Urgency::Remediation);
-    remediation.read().await.unwrap();
+    remediation.read(Timestamp::now).await.unwrap();
     drop(remediation);
-    check.read().await.unwrap();
+    check.read(Timestamp::now).await.unwrap();
 }
 
 #[tokio::test]
@@ -330,7 +342,7 @@ async fn a_bmc_that_asks_for_a_pause_gets_it() {
     let simulator = simulate(&["a"]).await;
     let host = simulator.host("a").unwrap();
     let line = Bmcs::default().line(target(&host), Urgency::Remediation);
-    line.read().await.unwrap();
+    line.read(Timestamp::now).await.unwrap();
     host.inject(
         Fault::HttpStatus {
             status: 503,
@@ -341,10 +353,10 @@ async fn a_bmc_that_asks_for_a_pause_gets_it() {
     )
     .unwrap();
     assert!(matches!(
-        line.read().await,
+        line.read(Timestamp::now).await,
         Err(BmcError::Http { status: 503, .. })
     ));
-    let Err(BmcError::Resting(left)) = line.read().await else {
+    let Err(BmcError::Resting(left)) = line.read(Timestamp::now).await else {
         panic!("it was asked again");
     };
     assert!(left <= Duration::from_mins(1), "an absurd wish is not obeyed");

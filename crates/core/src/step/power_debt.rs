@@ -1,0 +1,255 @@
+//! Power as a debt: a host that may be off because of us is read, and powered on when it is off, until the BMC says
+//! On or its Node is back from another boot. Deadlines and failures are told; they end nothing. A person may.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::pending::IDENTITY_AGE;
+use super::{Next, RECHECK, Step, after, doubling};
+use crate::decision::{Effect, Observation};
+use crate::facts::Obstacle;
+use crate::journal::{Failing, Intent, Verb};
+use crate::observed::PowerRead;
+use crate::phase::{Phase, Reason};
+use crate::power::PowerState;
+use crate::power_command::{Delivery, SETTLE};
+use crate::proof;
+
+/// Distance of the reads of a host that may be off because of us, at first. It grows up to [`RECHECK`].
+const FIRST_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
+
+/// The longest pause between two power-ons of a host that stays off. The first pauses double from [`SETTLE`].
+const LONGEST_PAUSE: SignedDuration = SignedDuration::from_mins(5);
+
+/// How long a host may stay off after a power-on before it is begun with anew.
+const TIME_OF_A_POWER_ON: SignedDuration = SignedDuration::from_mins(1);
+
+impl Step<'_> {
+    /// Goes on once no command of ours may stand any more, or when a read after `limit` did not tell. A host that is
+    /// read Off is powered on first, whatever else forbids to go on.
+    pub(super) fn settle_power(&mut self, limit: Timestamp) -> Result<(), Next> {
+        let Some(intent) = self.journal.intent.clone() else {
+            return Ok(());
+        };
+        let Some(subject) = self.journal.subject.clone() else {
+            self.power_is_settled("of which host is not known");
+            return Ok(());
+        };
+        if self.facts.leave_off {
+            self.power_is_settled("a person has said that it may stay off");
+            return Ok(());
+        }
+        if let Some(failure) = &self.facts.observed.read_failure {
+            return self.settle_by_read(after(failure.at, self.interval()), limit, &failure.obstacle);
+        }
+        // The word that led here is not enough; it has to be read again.
+        let since = self.journal.phase_started.filter(|started| *started <= self.now);
+        let read = self.fresh_read(IDENTITY_AGE.max(self.interval()));
+        let Some(read) = read.filter(|read| Some(read.began) >= since) else {
+            return self.ask_unless_in_vain(limit);
+        };
+        let obstacle = match (proof::wrong_host(read, subject.at_bmc()), read.power) {
+            (None, PowerState::Off) => return self.power_on_again(&intent, read, limit),
+            (None, PowerState::On) if !self.may_still_be_off() => return self.seen_on(&intent),
+            (None, PowerState::On) => Obstacle::new(
+                Reason::PowerOffNotConfirmed,
+                "the BMC says On, but the power-off may still be carried out",
+            ),
+            (None, PowerState::PoweringOn | PowerState::PoweringOff | PowerState::Unknown) => Obstacle::new(
+                Reason::PowerOffNotConfirmed,
+                format!("the BMC says {}, neither On nor Off", read.said()),
+            ),
+            (Some(detail), _) => Obstacle::new(Reason::IdentityMismatch, detail),
+        };
+        self.settle_by_read(after(read.began, self.interval()), limit, &obstacle)
+    }
+
+    /// A host that is read Off: the first time, it is powered on as after a release; after that, again and again.
+    fn power_on_again(&mut self, intent: &Intent, read: &PowerRead, limit: Timestamp) -> Result<(), Next> {
+        let sends = match intent.verb {
+            Verb::PowerOff if self.journal.phase == Phase::Failed => 1,
+            Verb::PowerOff => return Err(self.begin_power_on("an earlier power-off had left the host off")),
+            Verb::PowerOn => {
+                let delivery = self.delivery(intent);
+                match delivery.since() {
+                    None if self.now < intent.not_after => {
+                        let not_after = intent.not_after;
+                        return Err(Next::perform(Effect::PowerOn { not_after }));
+                    }
+                    None => intent.sends,
+                    Some(since) if read.began < since => return self.ask_unless_in_vain(limit),
+                    Some(since) => {
+                        let sent = u32::try_from(intent.sends).unwrap_or(1);
+                        let due = after(since, doubling(SETTLE, sent, LONGEST_PAUSE));
+                        if due > self.now {
+                            let obstacle = self.stays_off(&delivery);
+                            let due = due.min(after(read.began, self.interval()));
+                            return self.settle_by_read(due, limit, &obstacle);
+                        }
+                        intent.sends.saturating_add(1)
+                    }
+                }
+            }
+        };
+        Err(self.send_power_on(sends))
+    }
+
+    /// Whether a power-on of this phase had its time and the host stays off, so that only another attempt may help.
+    pub(super) fn power_on_was_in_vain(&self, intent: &Intent) -> bool {
+        let started = self.journal.phase_started.unwrap_or(Timestamp::MIN);
+        let since = self.delivery(intent).since().filter(|since| *since >= started);
+        since.is_some_and(|since| after(since, TIME_OF_A_POWER_ON) <= self.now)
+    }
+
+    fn stays_off(&self, delivery: &Delivery) -> Obstacle {
+        match delivery {
+            Delivery::Refused(_, why) | Delivery::Unknown(_, Some(why)) => why.clone(),
+            Delivery::Unsent | Delivery::Acknowledged(_) | Delivery::Unknown(_, None) => {
+                let complaint = self.complaint();
+                let detail = format!("the BMC says Off after a power-on{complaint}");
+                Obstacle::new(Reason::PowerOnNotConfirmed, detail)
+            }
+        }
+    }
+
+    /// The BMC says On. A host that was off and is powered on now boots, and is waited for if that may still help.
+    fn seen_on(&mut self, intent: &Intent) -> Result<(), Next> {
+        let waits = matches!(self.journal.phase, Phase::Pending | Phase::Holding);
+        if intent.verb == Verb::PowerOn && waits {
+            return Err(self.begin_booting());
+        }
+        self.power_is_settled("the host is On again");
+        Ok(())
+    }
+
+    /// Nothing is owed to the host any more; what failed says so.
+    fn power_is_settled(&mut self, how: &str) {
+        self.journal.intent = None;
+        if self.journal.phase != Phase::Failed {
+            return;
+        }
+        if let Some(failing) = self.journal.failing.take()
+            && self.journal.escalation.is_none()
+        {
+            let (detail, left) = (&failing.detail, self.left_behind());
+            self.journal.message = format!("{detail}{left}; {how}");
+        }
+    }
+
+    /// Whether it has failed, and its host may be off.
+    pub(super) fn has_to_bring_back(&self) -> bool {
+        self.journal.phase == Phase::Failed && self.journal.may_have_left_off()
+    }
+
+    /// Goes on with what else is owed while the host, which was given up, needs nothing at the moment.
+    pub(super) fn bring_back_before(&mut self, go_on: impl FnOnce(&mut Self) -> Next) -> Next {
+        match self.bring_back() {
+            Err(Next::Rest(Some(next_read))) => go_on(self).or_at(next_read),
+            Err(next) => next,
+            Ok(()) => go_on(self),
+        }
+    }
+
+    /// Pays a host that was given up what it is owed; meanwhile it may come back by itself.
+    fn bring_back(&mut self) -> Result<(), Next> {
+        if !self.has_to_bring_back() {
+            return Ok(());
+        }
+        if self.came_back() {
+            self.power_is_settled("the Node is back with a new boot ID");
+            return Ok(());
+        }
+        self.settle_power(Timestamp::MAX)
+    }
+
+    /// Waits for the next read; goes on where that is due after the limit.
+    fn settle_by_read(&mut self, due: Timestamp, limit: Timestamp, obstacle: &Obstacle) -> Result<(), Next> {
+        if due <= self.now {
+            self.ask_unless_in_vain(limit)
+        } else if self.now >= limit {
+            Ok(())
+        } else if self.journal.phase == Phase::Failed {
+            self.tell_held_up(obstacle);
+            Err(self.rest_until(due))
+        } else {
+            Err(self.waiting_until(obstacle, Some(due.min(limit))))
+        }
+    }
+
+    /// Says what keeps a host from being brought back that was given up, once for each reason.
+    fn tell_held_up(&mut self, obstacle: &Obstacle) {
+        let left = self.left_behind();
+        let Some(failing) = &mut self.journal.failing else {
+            return;
+        };
+        let reason = obstacle.reason.as_str();
+        if failing.held_up_by.as_deref() == Some(reason) {
+            return;
+        }
+        failing.held_up_by = Some(reason.to_owned());
+        if self.journal.escalation.is_none() {
+            self.journal.message = format!("{}{left}. {reason}: {}", failing.detail, obstacle.for_people());
+        }
+    }
+
+    /// Reads the power; not for ever where the BMC cannot even be asked, which no failed read shows.
+    fn ask_unless_in_vain(&self, limit: Timestamp) -> Result<(), Next> {
+        let failed = self.facts.observed.write_failure.as_ref();
+        if self.now >= limit && failed.is_some_and(|failed| failed.at >= limit) {
+            return Ok(());
+        }
+        let retry = failed.map(|failed| after(failed.at, FIRST_INTERVAL));
+        match retry.filter(|retry| *retry > self.now && self.journal.phase == Phase::Failed) {
+            Some(retry) => Err(self.rest_until(retry)),
+            None => Err(Next::observe(Observation::Power)),
+        }
+    }
+
+    /// Distance of two reads: a tenth of the time that it has taken so far.
+    fn interval(&self) -> SignedDuration {
+        let started = self.journal.phase_started.unwrap_or(self.now);
+        let tenth = self
+            .now
+            .duration_since(started)
+            .checked_div(10)
+            .unwrap_or(RECHECK);
+        tenth.clamp(FIRST_INTERVAL, RECHECK)
+    }
+
+    /// Whether a command of ours may have been carried out, or not carried out, so that the host is or goes off.
+    pub(super) fn may_still_be_off(&self) -> bool {
+        let Some(intent) = &self.journal.intent else {
+            return false;
+        };
+        let delivery = self.delivery(intent);
+        let since = match intent.verb {
+            Verb::PowerOn => intent.journalled,
+            Verb::PowerOff if self.nothing_was_sent(intent) => return false,
+            Verb::PowerOff => {
+                let since = delivery.since().unwrap_or(intent.journalled);
+                // The only power-off there was is over once Off was seen; else it may come late.
+                let over = intent.sends == 1 && self.was_seen_off(since);
+                if over { since } else { after(since, SETTLE) }
+            }
+        };
+        let seen_on = self.facts.observed.last_read_since(since);
+        seen_on.is_none_or(|read| read.power != PowerState::On)
+    }
+
+    fn was_seen_off(&self, since: Timestamp) -> bool {
+        let reads = self.facts.observed.reads.iter();
+        let mut after_it = reads.filter(|read| read.began >= since);
+        self.journal.evidence.is_some() || after_it.any(|read| read.power == PowerState::Off)
+    }
+
+    /// Why the remediation failed, for as long as its host may be off.
+    pub(super) fn note_failing(&mut self, reason: Reason, detail: String) {
+        let owes = self.journal.may_have_left_off();
+        self.journal.failing = owes.then(|| {
+            Box::new(Failing {
+                reason: reason.as_str().to_owned(),
+                detail,
+                held_up_by: None,
+            })
+        });
+    }
+}

@@ -1,0 +1,49 @@
+//! Watching the power of a host that is off because of us, or may be.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::{Next, Step, after};
+use crate::decision::Observation;
+use crate::journal::Journal;
+use crate::observed::Observed;
+
+/// How often the host is read while its workloads are being released, and, in whatever phase, while something is
+/// awaited that its BMC has nothing to do with.
+const WATCH_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
+
+/// When the power of a host that may be off because of us is to be read, whatever is awaited meanwhile. None where no
+/// command of ours is journalled.
+pub fn watch_due(journal: &Journal, observed: &Observed, now: Timestamp) -> Option<Timestamp> {
+    journal.intent.as_ref().map(|_| due(journal, observed, now))
+}
+
+fn due(journal: &Journal, observed: &Observed, now: Timestamp) -> Timestamp {
+    let last = match (&observed.read_failure, observed.last_read()) {
+        (Some(failure), _) => failure.at,
+        (None, Some(read)) => read.began,
+        (None, None) => journal.phase_started.unwrap_or(now),
+    };
+    // A clock that went back does not put it off.
+    after(last.min(now), WATCH_INTERVAL)
+}
+
+impl Step<'_> {
+    pub(super) fn watch(&self) -> Next {
+        self.observe_at(self.watch_due(), Observation::Power)
+    }
+
+    pub(super) fn watch_due(&self) -> Timestamp {
+        due(&self.journal, &self.facts.observed, self.now)
+    }
+
+    /// Nothing is written until `retry`, after what failed at `failed`. A host that may be off is read meanwhile; not
+    /// over and over, for what failed may have been that its BMC could not even be asked.
+    pub(super) fn between_writes(&self, failed: Timestamp, retry: Timestamp) -> Next {
+        let due = watch_due(&self.journal, &self.facts.observed, self.now);
+        match due.filter(|due| *due > failed) {
+            Some(due) if due <= self.now => Next::observe(Observation::Power),
+            Some(due) => Next::Rest(Some(due.min(retry))),
+            None => Next::Rest(Some(retry)),
+        }
+    }
+}

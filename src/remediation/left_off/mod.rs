@@ -1,0 +1,259 @@
+//! Hosts that may be off when their remediation vanishes, because somebody forced our finalizer off it. As long as this
+//! process lives, they get their power back; nothing else is done for them, and never a power-off.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kube::ResourceExt as _;
+use remediator_api::PowerCycleRemediation;
+use remediator_api::target_ref::to_bring_back;
+use remediator_core::admission::Reply;
+use remediator_core::journal::{Journal, Subject, Verb};
+use remediator_core::manual::{Manual, Next};
+use remediator_core::observed::PowerRead;
+use remediator_core::phase::Phase;
+use remediator_core::power::PowerState;
+use remediator_core::power_command::SETTLE;
+
+use crate::bmc_access::journalled;
+use crate::remediation::acting::Acting;
+use crate::remediation::memory::Memory;
+use crate::remediation::{Remediator, facts, reconcile};
+use crate::snapshot::host;
+use crate::watch::lookup;
+
+/// The longest pause between two looks at the BMC.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// How late a command may still be sent after it was decided.
+const SEND_WITHIN: Duration = Duration::from_secs(10);
+
+/// Who has a say over the power of a host: UID of the remediation that commanded it last, by the host's system UUID.
+#[derive(Debug, Default)]
+pub(crate) struct Keepers(Mutex<BTreeMap<String, String>>);
+
+impl Keepers {
+    /// A remediation begins to command the host. Whoever brought it back before has no say any more.
+    pub(crate) fn take(&self, subject: &Subject, uid: &str) {
+        let mut keepers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        keepers.insert(key(subject), uid.to_owned());
+    }
+
+    /// Whether nobody else has taken the host.
+    fn is(&self, subject: &Subject, uid: &str) -> bool {
+        let keepers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        keepers.get(&key(subject)).is_none_or(|keeper| keeper == uid)
+    }
+
+    pub(crate) fn forget(&self, uid: &str) {
+        let mut keepers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        keepers.retain(|_, keeper| keeper != uid);
+    }
+}
+
+fn key(subject: &Subject) -> String {
+    let uuid = subject.uuid();
+    uuid.map_or_else(
+        || subject.system_uuid.clone(),
+        |uuid| uuid.in_either_order().to_string(),
+    )
+}
+
+/// What is done next about a host.
+enum After {
+    Pause,
+    Over(&'static str),
+}
+
+/// Forgets a remediation that is gone, after its host has its power back if that may be off because of us.
+pub(crate) async fn bring_back(context: Arc<Remediator>, gone: PowerCycleRemediation) {
+    let uid = gone.uid().unwrap_or_default();
+    let Some(memory) = context.memories.known(&uid) else {
+        return;
+    };
+    let remediation = {
+        let memory = memory.lock().await;
+        match &memory.written {
+            Some(written) if lookup::is_newer(written, &gone) => written.clone(),
+            Some(_) | None => gone,
+        }
+    };
+    if !memory.lock().await.let_go && remediation.journal().is_some_and(may_be_off) {
+        let name = remediation.name_any();
+        tracing::warn!(remediation = %name, "the remediation is gone and its host may be off; it gets its power back from memory");
+        let why = until_on(&context, &remediation, &memory).await;
+        tracing::warn!(remediation = %name, why, "nothing more is done for the host of a remediation that is gone");
+    }
+    context.bmc.let_go_of_secret(&remediation).await;
+    reconcile::forget(&context, &uid, &mut *memory.lock().await).await;
+}
+
+/// Whether a host may be off because of us, or get its power back.
+fn may_be_off(journal: &Journal) -> bool {
+    journal.intent.is_some()
+        || matches!(
+            journal.phase,
+            Phase::PoweringOff | Phase::Fencing | Phase::PoweringOn
+        )
+}
+
+async fn until_on(
+    context: &Remediator,
+    remediation: &PowerCycleRemediation,
+    memory: &tokio::sync::Mutex<Memory>,
+) -> &'static str {
+    let mut bringing = BringingBack {
+        context,
+        remediation,
+        command: None,
+        jumps: 0,
+        said: String::new(),
+    };
+    let mut pause = Duration::from_secs(1);
+    loop {
+        if let After::Over(why) = Box::pin(bringing.look(&mut *memory.lock().await)).await {
+            return why;
+        }
+        tokio::time::sleep(pause).await;
+        pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
+    }
+}
+
+struct BringingBack<'a> {
+    context: &'a Remediator,
+    remediation: &'a PowerCycleRemediation,
+    /// The power-on, once the host was read Off.
+    command: Option<Manual>,
+    /// How often the clock had jumped when that was.
+    jumps: u64,
+    /// What was told last.
+    said: String,
+}
+
+impl BringingBack<'_> {
+    /// Reads the power, and sends On where it is Off.
+    async fn look(&mut self, memory: &mut Memory) -> After {
+        let (Some(journal), uid) = (to_bring_back(self.remediation), self.remediation.uid()) else {
+            return After::Over("there is nothing to bring back");
+        };
+        let (Some(subject), Some(uid)) = (&journal.subject, uid) else {
+            return After::Over("it is not known which host that is");
+        };
+        let read = match self.read(memory).await {
+            Ok(read) => read,
+            Err(why) => {
+                self.tell(format!("the host cannot be read: {why}"));
+                return After::Pause;
+            }
+        };
+        self.tell(format!("the BMC says {}", read.said()));
+        let (now, jumps) = self.context.sources.clock.moment();
+        if jumps != self.jumps {
+            self.jumps = jumps;
+            self.command = None;
+        }
+        let command = match (&mut self.command, read.power) {
+            (Some(command), _) => {
+                command.note_read(read);
+                command
+            }
+            (command @ None, PowerState::Off) => {
+                command.insert(Manual::new(Verb::PowerOn, &read, now, Timestamp::MAX))
+            }
+            (None, PowerState::On) if is_settled(journal, &read) => return After::Over("it is on"),
+            (
+                None,
+                PowerState::On | PowerState::PoweringOn | PowerState::PoweringOff | PowerState::Unknown,
+            ) => return After::Pause,
+        };
+        match command.next(now) {
+            Next::Done => After::Over("it is on"),
+            Next::Read(_) | Next::GiveUp(_) => After::Pause,
+            Next::Send => {
+                // Nothing is awaited between this and the queue of the BMC.
+                if !self.context.keepers.is(subject, &uid) {
+                    return After::Over("another remediation has begun with the same host");
+                }
+                let not_after = tokio::time::Instant::now() + SEND_WITHIN;
+                let Some(conversation) = &mut memory.conversation else {
+                    return After::Pause;
+                };
+                let answer = conversation
+                    .command(&self.context.bmc, Verb::PowerOn, not_after)
+                    .await;
+                tracing::info!(remediation = %self.remediation.name_any(), ?answer, "power-on of a host whose remediation is gone");
+                if let Some(answer) = answer {
+                    command.note_sent(self.context.sources.clock.now(), answer);
+                }
+                After::Pause
+            }
+        }
+    }
+
+    async fn read(&self, memory: &mut Memory) -> Result<PowerRead, String> {
+        let (context, remediation) = (self.context, self.remediation);
+        let now = context.sources.clock.now();
+        let host = match journalled::host(remediation) {
+            Some(host) => host,
+            None => host::resolve(&context.sources, remediation, &mut memory.bare_metal_host, now)
+                .await
+                .map_err(|error| crate::report::chain(&error))?,
+        };
+        let named = host
+            .as_ref()
+            .map(|resolved| resolved.host.clone())
+            .map_err(Clone::clone);
+        let nodes = context.sources.clusters.nodes_of(remediation);
+        let facts = facts(
+            &context.sources,
+            remediation,
+            &nodes,
+            memory,
+            (named, Reply::NotAsked),
+            now,
+        );
+        let acting = Acting {
+            context,
+            remediation,
+            nodes,
+            facts: &facts,
+            host: host.as_ref(),
+            jumps: context.sources.clock.moment().1,
+        };
+        if let Err(error) = acting.read_power(memory).await {
+            return Err(crate::report::chain(&error));
+        }
+        if let Some(failure) = &memory.observed.read_failure {
+            return Err(failure.obstacle.detail.clone());
+        }
+        let read = memory.observed.last_read().cloned();
+        let read = read.ok_or_else(|| "nothing was read".to_owned())?;
+        acting.another_host(&read).map_or(Ok(read), Err)
+    }
+
+    /// Once for each thing that there is to say.
+    fn tell(&mut self, what: String) {
+        if what != self.said {
+            tracing::warn!(remediation = %self.remediation.name_any(), "of a remediation that is gone: {what}");
+            self.said = what;
+        }
+    }
+}
+
+/// Whether a power-off of ours can come no more that was not carried out before a read.
+fn is_settled(journal: &Journal, read: &PowerRead) -> bool {
+    let Some(intent) = journal
+        .intent
+        .as_ref()
+        .filter(|intent| intent.verb == Verb::PowerOff)
+    else {
+        return true;
+    };
+    let settled = intent.not_after.saturating_add(SETTLE).unwrap_or(Timestamp::MAX);
+    read.began >= settled
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,190 @@
+//! The API server is away, or accepts and never answers, for longer than every deadline, while hosts are in each phase
+//! from the power-off on. A host that is off stays watched, and each has power soon after the server is back.
+#![allow(clippy::indexing_slicing, reason = "a test that fails says so")]
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use bmc_simulator::{Command, Event, Power};
+use jiff::{SignedDuration, Timestamp};
+use remediator_core::phase::Phase;
+use serde_json::json;
+use world::holding::{Holding, Reach};
+use world::pool::{self, Setting};
+use world::{HostOptions, World, WorldHost, truth};
+
+const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
+static SETTING: Setting = Setting::alone("api outage").taking(100);
+const LONG: Duration = Duration::from_mins(2);
+
+/// Longer than every deadline of the strategy.
+const OUTAGE: Duration = Duration::from_secs(40);
+/// By then every host has power again.
+const BACK: Duration = Duration::from_mins(1);
+/// The longest time between two reads of a host whose workloads are released: it is read every 5 s, on a machine that
+/// is busy with other things.
+const UNWATCHED: SignedDuration = SignedDuration::from_secs(8);
+
+/// The phases in which the hosts are when the server goes, one each.
+const PHASES: [Phase; 4] = [
+    Phase::PoweringOff,
+    Phase::Fencing,
+    Phase::PoweringOn,
+    Phase::Booting,
+];
+
+fn options(phase: Phase) -> HostOptions {
+    let mut options = HostOptions::default();
+    match phase {
+        Phase::PoweringOff => options.delays.off = Duration::from_secs(5).into(),
+        Phase::PoweringOn => options.delays.on = Duration::from_secs(15).into(),
+        Phase::Booting => options.delays.boot = Duration::from_secs(20).into(),
+        Phase::Fencing
+        | Phase::Pending
+        | Phase::Holding
+        | Phase::Succeeded
+        | Phase::Cancelled
+        | Phase::Failed => {}
+    }
+    options
+}
+
+/// Waits until a host is in its phase, as far as its BMC tells it.
+async fn is_in(world: &World, host: &WorldHost, phase: Phase) -> Result<()> {
+    let command = |wanted: Command| move |event: &Event| matches!(event, Event::Command { command, .. } if *command == wanted);
+    match phase {
+        Phase::PoweringOff => host.sees("the power-off", LONG, command(Command::ForceOff)).await,
+        Phase::Fencing => world.is_tainted(host, LONG).await,
+        Phase::PoweringOn => host.sees("the power-on", LONG, command(Command::On)).await,
+        Phase::Booting
+        | Phase::Pending
+        | Phase::Holding
+        | Phase::Succeeded
+        | Phase::Cancelled
+        | Phase::Failed => {
+            let name = by_hand(host);
+            world
+                .remediation_until(&name, LONG, |journal| journal.phase == phase)
+                .await?;
+            Ok(())
+        }
+    }
+}
+
+fn by_hand(host: &WorldHost) -> String {
+    format!("{}-by-hand", host.name)
+}
+
+/// Leads every host to its phase, the ones with a long way first.
+async fn all_set_out(world: &World) -> Result<()> {
+    let strategy = json!({
+        "deadlines": {"pending": "60s", "powerOff": "20s", "fencing": "25s", "powerOn": "30s", "boot": "35s"},
+        "retries": {"attempts": 1},
+    });
+    for host in &world.hosts {
+        world.falls_silent(host).await?;
+    }
+    let [powering_off, fencing, powering_on, booting] = &world.hosts[..] else {
+        anyhow::bail!("a host for each phase");
+    };
+    world.create_clinging_pod("clings", &fencing.name).await?;
+    for host in [powering_on, booting] {
+        world.request(host, strategy.clone()).await?;
+    }
+    for host in [powering_on, booting] {
+        world.is_tainted(host, LONG).await?;
+    }
+    world.request(fencing, strategy.clone()).await?;
+    is_in(world, fencing, Phase::Fencing).await?;
+    world.request(powering_off, strategy).await?;
+    for (host, phase) in world.hosts.iter().zip(PHASES) {
+        is_in(world, host, phase).await?;
+    }
+    Ok(())
+}
+
+/// The longest time in which a host was not read between two times.
+fn longest_unwatched(host: &WorldHost, from: Timestamp, until: Timestamp) -> SignedDuration {
+    let journal = host.bmc.journal();
+    let reads = journal
+        .iter()
+        .filter(|entry| matches!(entry.event, Event::Observed { .. }));
+    let reads = reads
+        .map(|entry| entry.wall)
+        .filter(|wall| *wall > from && *wall < until);
+    let (mut last, mut longest) = (from, SignedDuration::ZERO);
+    for read in reads.chain([until]) {
+        longest = longest.max(read.duration_since(last));
+        last = read;
+    }
+    longest
+}
+
+async fn has_power(host: &WorldHost) -> Result<()> {
+    let on = host.bmc.wait_for(|now| now.truth.power == Power::On);
+    tokio::time::timeout(BACK, on)
+        .await
+        .with_context(|| format!("{} is still off {BACK:?} after the server is back", host.name))??;
+    Ok(())
+}
+
+async fn outlasts(name: &str, away: Reach) -> Result<()> {
+    let plane = pool::lease(&SETTING).await?;
+    let world = World::new(&plane, name, PHASES.map(options).into()).await?;
+    world.health_check().await?;
+    world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
+    let cursor = plane.audit_cursor()?;
+    let holding = Holding::start(&plane, |_| false).await?;
+    let _daemon = holding.start_daemon(DAEMON)?;
+    all_set_out(&world).await?;
+
+    holding.reach.send_replace(away);
+    let from = Timestamp::now();
+    // The time is what is tested here: it is longer than every deadline.
+    tokio::time::sleep(OUTAGE).await;
+    let until = Timestamp::now();
+    holding.reach.send_replace(Reach::Through);
+
+    let fencing = &world.hosts[1];
+    let unwatched = longest_unwatched(fencing, from, until);
+    futures::future::try_join_all(world.hosts.iter().map(has_power)).await?;
+    world.release_pod("clings").await?;
+    for (host, phase) in world.hosts.iter().zip(PHASES) {
+        let ended = world.remediation_ended(&by_hand(host), LONG).await?;
+        ensure!(
+            host.transitions() == (1, 1),
+            "{} in {phase:?}: {:?}",
+            host.name,
+            host.transitions()
+        );
+        // Whether Off was proven in time depends on when the server went.
+        if phase != Phase::PoweringOff {
+            ensure!(
+                world::phase(&ended) == Phase::Succeeded,
+                "{phase:?}: {:?}",
+                ended.status
+            );
+            ensure!(
+                truth::releases(&world, cursor, host).await? == 1,
+                "of {}",
+                host.name
+            );
+        }
+    }
+    ensure!(
+        unwatched <= UNWATCHED,
+        "{} was not read for {unwatched}",
+        fencing.name
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn hosts_come_back_from_an_api_server_that_refuses_connections() -> world::Outcome {
+    Ok(outlasts("refused", Reach::Refused).await?)
+}
+
+#[tokio::test]
+async fn hosts_come_back_from_an_api_server_that_never_answers() -> world::Outcome {
+    Ok(outlasts("frozen-api", Reach::Silent).await?)
+}

@@ -1,0 +1,226 @@
+//! Whatever is deleted while a host is off because of us, the host gets its power back: what that takes stands in the
+//! journal.
+//!
+//! Hosts are held off by a pod that does not go from a Node whose workloads are released. Then the objects go, and
+//! either a read of each BMC fails or another daemon takes over.
+
+mod shared;
+mod vanished;
+
+use std::time::Duration;
+
+use anyhow::Result;
+use bmc_simulator::{Event, Fault, RequestClass};
+use harness::Cluster;
+use harness::process::ChildDaemon;
+use k8s_openapi::api::core::v1::{ConfigMap, Node};
+use kube::api::{Api, DeleteParams, DynamicObject};
+use serde_json::json;
+use world::pool::{self, Setting};
+use world::{HostOptions, World, WorldHost, objects, record};
+
+const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
+static SETTING: Setting = Setting::alone("recovery").taking(60);
+const LONG: Duration = Duration::from_mins(2);
+
+async fn control_plane() -> Result<Cluster> {
+    pool::lease(&SETTING).await
+}
+
+/// What goes while the host is off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Gone {
+    Machine,
+    Node,
+    Endpoint,
+    /// With the CA that is in it.
+    EndpointWithAuthority,
+    /// By which the certificate of the BMC was verified.
+    AuthorityConfigMap,
+    MachineAndEndpoint,
+}
+
+impl Gone {
+    const ALL: [Self; 6] = [
+        Self::Machine,
+        Self::Node,
+        Self::Endpoint,
+        Self::EndpointWithAuthority,
+        Self::AuthorityConfigMap,
+        Self::MachineAndEndpoint,
+    ];
+
+    fn options(self) -> HostOptions {
+        let mut options = HostOptions::default();
+        match self {
+            Self::EndpointWithAuthority => {
+                options.endpoint = Box::new(|mut endpoint| {
+                    // Put in once it is known.
+                    endpoint["tls"] = json!({"caBundle": "later"});
+                    endpoint
+                });
+                options.secret = Box::new(without_authority);
+            }
+            Self::AuthorityConfigMap => {
+                options.endpoint = Box::new(|mut endpoint| {
+                    let ca = format!("{}-ca", endpoint["machineName"].as_str().unwrap_or_default());
+                    endpoint["tls"] = json!({"caBundleFrom": {"kind": "ConfigMap", "name": ca}});
+                    endpoint
+                });
+                options.secret = Box::new(without_authority);
+            }
+            Self::Machine | Self::Node | Self::Endpoint | Self::MachineAndEndpoint => {}
+        }
+        options
+    }
+
+    async fn prepare(self, world: &World, host: &WorldHost) -> Result<()> {
+        let ca = host.bmc.ca_pem();
+        match self {
+            Self::EndpointWithAuthority => {
+                objects::patch_endpoint(world, &host.name, json!({"tls": {"caBundle": ca}})).await
+            }
+            Self::AuthorityConfigMap => {
+                objects::create_config_map(world, &format!("{}-ca", host.name), json!({"ca.crt": ca})).await
+            }
+            Self::Machine | Self::Node | Self::Endpoint | Self::MachineAndEndpoint => Ok(()),
+        }
+    }
+
+    async fn go(self, world: &World, host: &WorldHost) -> Result<()> {
+        let name = &host.name;
+        let gone = DeleteParams::default();
+        let delete = async |objects: Api<DynamicObject>| objects.delete(name, &gone).await.map(drop);
+        match self {
+            Self::Machine => delete(objects::machines(world)).await?,
+            Self::Endpoint | Self::EndpointWithAuthority => {
+                delete(objects::ours(world, "BMCEndpoint")).await?;
+            }
+            Self::MachineAndEndpoint => {
+                delete(objects::machines(world)).await?;
+                delete(objects::ours(world, "BMCEndpoint")).await?;
+            }
+            Self::Node => {
+                let nodes = Api::<Node>::all(world.nodes.clone());
+                nodes.delete(name, &gone).await?;
+            }
+            Self::AuthorityConfigMap => {
+                let maps = Api::<ConfigMap>::namespaced(world.client.clone(), &world.namespace);
+                maps.delete(&format!("{name}-ca"), &gone).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn without_authority(mut secret: serde_json::Value) -> serde_json::Value {
+    if let Some(fields) = secret.as_object_mut() {
+        fields.remove("ca.crt");
+    }
+    secret
+}
+
+/// Hosts that are off, with their workloads released, for as long as a pod clings to each Node.
+async fn held_off(
+    cluster: &Cluster,
+    name: &str,
+    options: Vec<HostOptions>,
+    prepare: impl AsyncFn(&World) -> Result<()>,
+) -> Result<(World, ChildDaemon)> {
+    let world = World::new(cluster, name, options).await?;
+    world.health_check().await?;
+    let mut policy = world::daemon::permissive_policy();
+    // A Node that is gone loses its taint, and that is waited for.
+    policy["triggers"] = json!({"deadlines": {"fencing": "60s"}});
+    world::set_policy(&world.client, policy).await?;
+    prepare(&world).await?;
+    let daemon = world::daemon::start(cluster, DAEMON, "info")?;
+    for host in &world.hosts {
+        world.create_clinging_pod(&host.name, &host.name).await?;
+    }
+    let reported = world
+        .hosts
+        .iter()
+        .map(|host| world.falls_silent_and_is_reported(host));
+    futures::future::try_join_all(reported).await?;
+    let tainted = world.hosts.iter().map(|host| world.is_tainted(host, LONG));
+    futures::future::try_join_all(tainted).await?;
+    Ok((world, daemon))
+}
+
+/// One read of each BMC fails.
+async fn reads_fail_once(world: &World) -> Result<()> {
+    for host in &world.hosts {
+        host.bmc.inject(
+            Fault::CutAnswer { after: 10 }
+                .on(RequestClass::SystemGet)
+                .times(1),
+        )?;
+    }
+    let failed = |event: &Event| matches!(event, Event::FaultApplied { .. });
+    let fail = world
+        .hosts
+        .iter()
+        .map(|host| host.sees("a read that fails", LONG, failed));
+    futures::future::try_join_all(fail).await?;
+    Ok(())
+}
+
+/// Nothing keeps the hosts off any more, and they come on.
+async fn come_back(world: &World) -> Result<()> {
+    for host in &world.hosts {
+        world.release_pod(&host.name).await?;
+    }
+    let on = world.hosts.iter().map(|host| is_on(world, host));
+    futures::future::try_join_all(on).await?;
+    Ok(())
+}
+
+async fn is_on(world: &World, host: &WorldHost) -> Result<()> {
+    let on = host.bmc.wait_for(|_| host.transitions() == (1, 1));
+    let Ok(waited) = tokio::time::timeout(LONG, on).await else {
+        let found = world.remediations().get_opt(&host.remediation()).await?;
+        let status = found.map(|found| world::journal(&found));
+        anyhow::bail!(
+            "{} has {:?} power changes: {status:#?}",
+            host.name,
+            host.transitions()
+        );
+    };
+    waited?;
+    anyhow::ensure!(record::blind_repeats(host).is_empty(), "of {}", host.name);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_host_comes_back_when_its_objects_are_gone_and_a_read_fails() -> world::Outcome {
+    let cluster = &control_plane().await?;
+    let (world, _daemon) = lost(cluster, "lost-read").await?;
+    reads_fail_once(&world).await?;
+    Ok(come_back(&world).await?)
+}
+
+#[tokio::test]
+async fn a_host_comes_back_when_its_objects_are_gone_and_the_daemon_is_another() -> world::Outcome {
+    let cluster = &control_plane().await?;
+    let (world, daemon) = lost(cluster, "lost-crash").await?;
+    daemon.kill().await?;
+    let _successor = world::daemon::start(cluster, DAEMON, "info")?;
+    Ok(come_back(&world).await?)
+}
+
+/// A host for each, which loses that.
+async fn lost(cluster: &Cluster, name: &str) -> Result<(World, ChildDaemon)> {
+    let options = Gone::ALL.map(Gone::options).into();
+    let (world, daemon) = held_off(cluster, name, options, async |world| {
+        for (host, gone) in world.hosts.iter().zip(Gone::ALL) {
+            gone.prepare(world, host).await?;
+        }
+        Ok(())
+    })
+    .await?;
+    for (host, gone) in world.hosts.iter().zip(Gone::ALL) {
+        gone.go(&world, host).await?;
+    }
+    Ok((world, daemon))
+}

@@ -1,0 +1,150 @@
+//! What several hosts need, and the Secret, which nothing can stand in for.
+
+use anyhow::{Context as _, Result};
+use bmc_simulator::{Fault, RequestClass};
+use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt as _;
+use kube::api::{Api, DeleteParams};
+use remediator_api::{RemediationPolicy, keys};
+use remediator_core::phase::{Phase, Reason};
+use serde_json::json;
+use world::{HostOptions, World, WorldHost, objects};
+
+use super::{DAEMON, LONG, come_back, control_plane, held_off, is_on, reads_fail_once};
+
+#[tokio::test]
+async fn a_host_comes_back_when_policy_and_health_check_are_gone() -> world::Outcome {
+    let cluster = &control_plane().await?;
+    let options = vec![HostOptions::default()];
+    let (world, daemon) = held_off(cluster, "lost-rules", options, async |_| Ok(())).await?;
+    let gone = DeleteParams::default();
+    let policies = Api::<RemediationPolicy>::all(world.client.clone());
+    policies.delete("default", &gone).await?;
+    objects::health_checks(&world).delete("workers", &gone).await?;
+    reads_fail_once(&world).await?;
+    daemon.kill().await?;
+    let _successor = world::daemon::start(cluster, DAEMON, "info")?;
+    Ok(come_back(&world).await?)
+}
+
+fn secrets(world: &World) -> Api<Secret> {
+    Api::namespaced(world.client.clone(), &world.namespace)
+}
+
+fn secret_of(host: &WorldHost) -> String {
+    format!("{}-bmc", host.name)
+}
+
+#[tokio::test]
+async fn a_secret_that_is_gone_is_told_and_the_next_of_its_name_is_used() -> world::Outcome {
+    let cluster = &control_plane().await?;
+    let options = vec![HostOptions::default()];
+    let (world, _daemon) = held_off(cluster, "lost-secret", options, async |_| Ok(())).await?;
+    let host = &world.hosts[0];
+    let secrets = secrets(&world);
+    let gone = DeleteParams::default();
+    secrets.delete(&secret_of(host), &gone).await?;
+    host.bmc.inject(
+        Fault::CutAnswer { after: 10 }
+            .on(RequestClass::SystemGet)
+            .times(1),
+    )?;
+    world.release_pod(&host.name).await?;
+    let told = objects::event(
+        &world,
+        &host.remediation(),
+        Reason::BmcCredentialsMissing.as_str(),
+    )
+    .await?;
+    let missing = format!(
+        "Secret {} of BMCEndpoint/{} does not exist",
+        secret_of(host),
+        host.name
+    );
+    assert!(told.contains(&missing), "{told}");
+    assert_eq!(host.transitions(), (1, 0), "when it is told");
+    let login = json!({
+        "username": host.bmc.credentials().username, "password": host.bmc.credentials().password,
+        "ca.crt": host.bmc.ca_pem(),
+    });
+    objects::create_secret(&world, &host.name, login).await?;
+    Ok(is_on(&world, host).await?)
+}
+
+/// Deleted while it is in use, it stays until its host is back; one that is not deleted is as it was in the end.
+#[tokio::test]
+async fn a_secret_in_use_is_held_where_the_role_permits_it() -> world::Outcome {
+    let cluster = &control_plane().await?;
+    let options = vec![HostOptions::default(), HostOptions::default()];
+    let (world, daemon) = held_off(cluster, "held-secret", options, async |world| {
+        world::allow_holding_secrets(&world.client, &world.namespace).await
+    })
+    .await?;
+    let secrets = secrets(&world);
+    let [deleted, kept] = &world.hosts[..] else {
+        panic!("two hosts were asked for");
+    };
+    for host in [deleted, kept] {
+        assert!(is_held(&secrets.get(&secret_of(host)).await?), "of {}", host.name);
+    }
+    secrets
+        .delete(&secret_of(deleted), &DeleteParams::default())
+        .await?;
+    reads_fail_once(&world).await?;
+    daemon.kill().await?;
+    let _successor = world::daemon::start(cluster, DAEMON, "info")?;
+    come_back(&world).await?;
+    for host in [deleted, kept] {
+        let ended = world.remediation_ended(&host.remediation(), LONG).await?;
+        assert_eq!(world::phase(&ended), Phase::Succeeded, "{:?}", ended.status);
+    }
+    let is_gone = |secret: Option<&Secret>| secret.is_none();
+    let (gone_soon, let_go_soon) = (secret_of(deleted), secret_of(kept));
+    let gone = harness::await_condition(secrets.clone(), &gone_soon, is_gone);
+    tokio::time::timeout(LONG, gone)
+        .await
+        .context("the Secret is still held")??;
+    let is_let_go = |secret: Option<&Secret>| secret.is_some_and(|secret| !is_held(secret));
+    let let_go = harness::await_condition(secrets, &let_go_soon, is_let_go);
+    tokio::time::timeout(LONG, let_go)
+        .await
+        .context("the Secret is still held")??;
+    Ok(())
+}
+
+fn is_held(secret: &Secret) -> bool {
+    secret
+        .finalizers()
+        .iter()
+        .any(|one| one == keys::SECRET_FINALIZER)
+}
+
+/// One whose remediation was never carried to its end is let go by whoever reads it next.
+#[tokio::test]
+async fn a_secret_that_nobody_needs_is_let_go_when_it_is_read() -> world::Outcome {
+    let cluster = &control_plane().await?;
+    let world = World::new(cluster, "left-secret", vec![HostOptions::default()]).await?;
+    world::allow_holding_secrets(&world.client, &world.namespace).await?;
+    let host = &world.hosts[0];
+    let secrets = secrets(&world);
+    hold(&secrets, host).await?;
+    let mut policy = world::daemon::permissive_policy();
+    policy["bmc"]["readiness"] = json!({"interval": "1m"});
+    world::set_policy(&world.client, policy).await?;
+    let _daemon = world::daemon::start(cluster, DAEMON, "info")?;
+    let is_let_go = |secret: Option<&Secret>| secret.is_some_and(|secret| !is_held(secret));
+    let name = secret_of(host);
+    let let_go = harness::await_condition(secrets, &name, is_let_go);
+    tokio::time::timeout(LONG, let_go)
+        .await
+        .context("the Secret is still held")??;
+    Ok(())
+}
+
+async fn hold(secrets: &Api<Secret>, host: &WorldHost) -> Result<()> {
+    let held = kube::api::Patch::Merge(json!({"metadata": {"finalizers": [keys::SECRET_FINALIZER]}}));
+    secrets
+        .patch(&secret_of(host), &kube::api::PatchParams::default(), &held)
+        .await?;
+    Ok(())
+}
