@@ -9,11 +9,14 @@ fn read(clock: &Clock, millis: u64, ahead_ms: i64) -> Moment {
 }
 
 fn wall(clock: &Clock, elapsed: Duration, ahead_ms: i64) -> Timestamp {
-    clock.wall_at_start + elapsed + SignedDuration::from_millis(ahead_ms)
+    let ahead = SignedDuration::from_millis(ahead_ms);
+    let wall = clock.wall_at_start.checked_add(elapsed).unwrap();
+    wall.checked_add(ahead).unwrap()
 }
 
 fn since_start(clock: &Clock, moment: Moment) -> i64 {
-    moment.0.as_millisecond() - clock.wall_at_start.as_millisecond()
+    let since = moment.0.duration_since(clock.wall_at_start);
+    i64::try_from(since.as_millis()).unwrap()
 }
 
 const HOUR: i64 = 3_600_000;

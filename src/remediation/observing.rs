@@ -54,9 +54,9 @@ impl Acting<'_> {
             Observation::Power => self.read_power(memory).await,
             Observation::LiveCheck => {
                 // Beside the look that every power-off waits for.
-                let held = memory.secret_held.take();
-                let hold = self.context.bmc.hold_secret(self.remediation, held);
-                let (looked, held) = tokio::join!(self.look_live(memory), hold);
+                let before = memory.secret_held.take();
+                let holding = self.context.bmc.hold_secret(self.remediation, before);
+                let (looked, held) = tokio::join!(self.look_live(memory), holding);
                 memory.secret_held = held;
                 looked
             }

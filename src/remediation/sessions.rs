@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use futures::future::join_all;
+use jiff::{SignedDuration, Timestamp};
 use remediator_api::PowerCycleRemediation;
 use remediator_bmc::Bmcs;
 use remediator_core::facts::Facts;
@@ -11,12 +12,17 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::bmc_access::conversation::{Asker, Conversation};
 use crate::bmc_access::host::ResolvedHost;
+use crate::bmc_access::journalled;
 use crate::remediation::Remediator;
 use crate::remediation::memory::{Memories, Memory};
 use crate::remediation::observing::expected_uuid;
 
 /// The longest that ending a predecessor's session may hold up its remediation.
 const LEFT_SESSION_DEADLINE: Duration = Duration::from_secs(10);
+
+/// For how long a session of a remediation that has ended is looked after: a BMC ends one by itself that is not used,
+/// commonly after 30 min (DSP0266 leaves the time to it). After a start, all others are left alone.
+const SESSION_LIFETIME: SignedDuration = SignedDuration::from_mins(30);
 
 /// Ends the session of a predecessor whose remediation needs no BMC any more. Where it does need it, the
 /// conversation begins with that.
@@ -31,7 +37,13 @@ pub(crate) async fn end_left_session(
     let left = remediation
         .journal()
         .is_some_and(|journal| journal.bmc_session.is_some());
-    let Some(host) = host.filter(|_| first_look && left && memory.conversation.is_none()) else {
+    if !first_look || !left || memory.conversation.is_some() {
+        return;
+    }
+    let ended = host
+        .is_none()
+        .then(|| of_ended(remediation, context.sources.clock.now()));
+    let Some(host) = host.or(ended.as_ref().and_then(Option::as_ref)) else {
         return;
     };
     let end = async {
@@ -47,6 +59,14 @@ pub(crate) async fn end_left_session(
     };
     // Nothing depends on it: a session ends by itself some time.
     let _ = tokio::time::timeout(LEFT_SESSION_DEADLINE, end).await;
+}
+
+/// The host of a remediation that ended a short time ago, perhaps with the process that was to close its session.
+fn of_ended(remediation: &PowerCycleRemediation, now: Timestamp) -> Option<ResolvedHost> {
+    let journal = remediation.journal().filter(|journal| journal.phase.is_final())?;
+    let young = now.saturating_sub(SESSION_LIFETIME).unwrap_or(Timestamp::MIN);
+    let is_young = journal.phase_started.is_some_and(|ended| ended >= young);
+    is_young.then(|| journalled::host_of_session(journal)).flatten()
 }
 
 /// The longest that all conversations together may take to end. The process is killed when it takes too long to

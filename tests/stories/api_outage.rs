@@ -9,9 +9,8 @@ use bmc_simulator::{Command, Event, Power};
 use jiff::{SignedDuration, Timestamp};
 use remediator_core::phase::Phase;
 use serde_json::json;
-use world::holding::Holding;
+use world::holding::{Holding, Reach};
 use world::pool::{self, Setting};
-use world::reach::Reach;
 use world::{HostOptions, World, WorldHost, truth};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");

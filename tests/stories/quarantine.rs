@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use axum::body::Bytes;
+use axum::extract::Request;
+use axum::http::Method;
 use bmc_simulator::{Fault, Power};
 use harness::{AUDITED_GROUP, Cluster, await_condition};
-use http::Method;
-use http::Request;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt as _;

@@ -8,7 +8,7 @@ use remediator_bmc::{
     AllowedNetworks, BmcAddress, Host as BmcHost, Privilege, ServerTrust, Transport as Carrier,
 };
 use remediator_core::facts::{Host, Obstacle};
-use remediator_core::journal::{Route, Subject};
+use remediator_core::journal::{Journal, Route, Subject};
 use remediator_core::phase::Reason;
 use remediator_core::power::Protocol;
 
@@ -28,6 +28,16 @@ pub(crate) fn with_another_certificate(remediation: &PowerCycleRemediation) -> O
     let route = subject.route.as_ref()?;
     let may_change = route.certificate.is_some() && route.fingerprints.is_empty();
     may_change.then(|| resolved(subject, route, None).ok()).flatten()
+}
+
+/// The same host of a remediation that has ended, whose session may have been left behind.
+pub(crate) fn host_of_session(journal: &Journal) -> Option<ResolvedHost> {
+    let subject = journal
+        .subject
+        .as_ref()
+        .filter(|_| journal.bmc_session.is_some())?;
+    let route = subject.route.as_ref()?;
+    resolved(subject, route, route.certificate.as_ref()).ok()
 }
 
 fn resolved(

@@ -32,7 +32,7 @@ fn host_at(address: &str, trust: HostTrust) -> ResolvedHost {
 }
 
 /// A remediation that switched this host off, in this phase.
-fn remediation(host: &ResolvedHost, route: Option<Route>, phase: Phase) -> PowerCycleRemediation {
+fn remediation(host: &ResolvedHost, route: Option<&Route>, phase: Phase) -> PowerCycleRemediation {
     let subject = json!({
         "node": "worker-1", "nodeUID": "u", "bootID": "b", "host": host.host.reference, "bmc": host.host.bmc,
         "system": "/redfish/v1/Systems/1", "protocol": "Redfish",
@@ -104,7 +104,7 @@ fn a_host_is_found_again_by_its_journal_alone() {
             certificate: certificate.map(ToOwned::to_owned),
             ..route(&before, &rules_of(&["10.0.0.0/8"]))
         };
-        let found = host(&remediation(&before, Some(route), Phase::Fencing));
+        let found = host(&remediation(&before, Some(&route), Phase::Fencing));
         let expected = ResolvedHost {
             trust: expected,
             ..before
@@ -117,7 +117,8 @@ fn a_host_is_found_again_by_its_journal_alone() {
 fn only_what_has_to_be_brought_back_goes_by_the_journal() {
     let before = host_at("redfish://10.0.0.7", HostTrust::AsTheSecretSays);
     let written = || Some(route(&before, &rules_of(&["10.0.0.0/8"])));
-    let is_by_journal = |route, phase| host(&remediation(&before, route, phase)).is_some();
+    let is_by_journal =
+        |route: Option<Route>, phase| host(&remediation(&before, route.as_ref(), phase)).is_some();
 
     assert!(is_by_journal(written(), Phase::PoweringOn));
     assert!(!is_by_journal(None, Phase::PoweringOn), "of an earlier version");
@@ -152,7 +153,7 @@ fn the_rules_of_a_journal_let_nothing_pass_that_did_not_pass_then() {
         ),
     ] {
         let before = host_at(address, trust);
-        let then = remediation(&before, Some(route(&before, &policy)), Phase::Fencing);
+        let then = remediation(&before, Some(&route(&before, &policy)), Phase::Fencing);
         let expected = BmcRules {
             allowed_networks: rules_of(&["10.0.0.0/24"]).allowed_networks,
             minimum_transport: transport,
@@ -161,7 +162,7 @@ fn the_rules_of_a_journal_let_nothing_pass_that_did_not_pass_then() {
         assert_eq!(rules(&then), Some(expected), "{address}");
     }
     let by_name = host_at("redfish://bmc.example", HostTrust::AsTheSecretSays);
-    let then = remediation(&by_name, Some(route(&by_name, &policy)), Phase::Fencing);
+    let then = remediation(&by_name, Some(&route(&by_name, &policy)), Phase::Fencing);
     assert_eq!(
         rules(&then).unwrap().allowed_networks,
         policy.allowed_networks,
@@ -181,7 +182,7 @@ fn a_certificate_that_was_not_stated_may_be_another_by_now() {
             certificate: Some(PIN.to_owned()),
             ..route(host, &rules_of(&["10.0.0.0/8"]))
         };
-        let found = with_another_certificate(&remediation(host, Some(route), Phase::Fencing));
+        let found = with_another_certificate(&remediation(host, Some(&route), Phase::Fencing));
         found.map(|found| found.trust)
     };
     assert_eq!(trust(&by_authority), Some(HostTrust::AsTheSecretSays));

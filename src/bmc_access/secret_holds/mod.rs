@@ -104,13 +104,13 @@ impl BmcAccess {
         if held.as_ref() == Some(&key.1) || self.holds.is_refused(&key.0) {
             return held;
         }
-        let hold = async {
+        let holding = async {
             let holders = self.holds.of(&key);
             let mut holders = holders.lock().await;
             holders.insert(remediation.uid().unwrap_or_default());
             self.set_finalizer(&key, true).await
         };
-        let is_held = self.is_done(&key, timeout(DEADLINE, hold).await);
+        let is_held = self.is_done(&key, timeout(DEADLINE, holding).await);
         is_held.then_some(key.1)
     }
 

@@ -1,8 +1,7 @@
 //! Hosts that may be off when their remediation vanishes, because somebody forced our finalizer off it. As long as this
 //! process lives, they get their power back; nothing else is done for them, and never a power-off.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -10,7 +9,7 @@ use kube::ResourceExt as _;
 use remediator_api::PowerCycleRemediation;
 use remediator_api::target_ref::to_bring_back;
 use remediator_core::admission::Reply;
-use remediator_core::journal::{Journal, Subject, Verb};
+use remediator_core::journal::{Journal, Verb};
 use remediator_core::manual::{Manual, Next};
 use remediator_core::observed::PowerRead;
 use remediator_core::phase::Phase;
@@ -29,37 +28,6 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// How late a command may still be sent after it was decided.
 const SEND_WITHIN: Duration = Duration::from_secs(10);
-
-/// Who has a say over the power of a host: UID of the remediation that commanded it last, by the host's system UUID.
-#[derive(Debug, Default)]
-pub(crate) struct Keepers(Mutex<BTreeMap<String, String>>);
-
-impl Keepers {
-    /// A remediation begins to command the host. Whoever brought it back before has no say any more.
-    pub(crate) fn take(&self, subject: &Subject, uid: &str) {
-        let mut keepers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        keepers.insert(key(subject), uid.to_owned());
-    }
-
-    /// Whether nobody else has taken the host.
-    fn is(&self, subject: &Subject, uid: &str) -> bool {
-        let keepers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        keepers.get(&key(subject)).is_none_or(|keeper| keeper == uid)
-    }
-
-    pub(crate) fn forget(&self, uid: &str) {
-        let mut keepers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        keepers.retain(|_, keeper| keeper != uid);
-    }
-}
-
-fn key(subject: &Subject) -> String {
-    let uuid = subject.uuid();
-    uuid.map_or_else(
-        || subject.system_uuid.clone(),
-        |uuid| uuid.in_either_order().to_string(),
-    )
-}
 
 /// What is done next about a host.
 enum After {
@@ -176,7 +144,8 @@ impl BringingBack<'_> {
                 if !self.context.keepers.is(subject, &uid) {
                     return After::Over("another remediation has begun with the same host");
                 }
-                let not_after = tokio::time::Instant::now() + SEND_WITHIN;
+                let timer = tokio::time::Instant::now();
+                let not_after = timer.checked_add(SEND_WITHIN).unwrap_or(timer);
                 let Some(conversation) = &mut memory.conversation else {
                     return After::Pause;
                 };

@@ -24,6 +24,9 @@ static SETTING: Setting = Setting::shared("fault matrix").taking(100);
 /// Where the namespace of medik8s' Leases is, every daemon takes them.
 static WITH_LEASES: Setting = Setting::shared("fault matrix with Leases").taking(60);
 
+/// Daemons that look at all Nodes take what others release for left behind. Here nobody releases anything.
+static WITHOUT_NODES: Setting = Setting::shared("fault matrix without Nodes").taking(60);
+
 /// Runs a scenario beside the main path: every so-manieth plan, unless the environment says otherwise.
 async fn matrix(scenario: Scenario, setting: &'static Setting) -> Result<()> {
     if !is_wanted(scenario)? {
@@ -62,7 +65,7 @@ async fn whatever_happens_at_a_call_the_deleted_node_gets_back_what_it_had() -> 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whatever_happens_at_a_call_a_host_without_a_node_joins() -> world::Outcome {
-    Ok(matrix(Scenario::Nodeless, &SETTING).await?)
+    Ok(matrix(Scenario::Nodeless, &WITHOUT_NODES).await?)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

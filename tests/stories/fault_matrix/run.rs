@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use harness::Cluster;
-use harness::kubelet::{ScriptedKubelet, witnesses};
+use harness::kubelet::{NodeTemplate, ScriptedKubelet};
 use harness::process::{ChildDaemon, Signal};
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, DeleteParams};
@@ -38,8 +38,8 @@ const TAKEN: Duration = Duration::from_millis(50);
 /// What all plans of a control plane share.
 pub(super) struct Setup {
     cluster: Cluster,
-    /// A Node that goes on reporting: a zone without any is not judged.
-    _witness: Vec<ScriptedKubelet>,
+    /// A Node that goes on reporting: a zone without any is not judged, nor Nodes of which none is a Machine's.
+    _witness: ScriptedKubelet,
 }
 
 impl Setup {
@@ -48,9 +48,11 @@ impl Setup {
         scenario.equip(cluster).await?;
         let policy = world::daemon::policy_for(&["Redfish", "IPMI"]);
         world::set_policy(&client, policy).await?;
+        let mut witness = NodeTemplate::new(cluster.unique("witness"));
+        witness.machine = Some("elsewhere/witness".to_owned());
         Ok(Self {
             cluster: cluster.clone(),
-            _witness: witnesses(&client, "witness", 1).await?,
+            _witness: ScriptedKubelet::start(client, witness).await?,
         })
     }
 }
@@ -72,10 +74,7 @@ pub(super) async fn run(setup: &Setup, plan: &Plan) -> Result<Outcome> {
     let namespace = setup.cluster.namespace("plan").await?;
     let prefix = setup.cluster.unique("plan");
     let world = World::named(&setup.cluster, namespace, prefix, vec![options]).await?;
-    let only = Only {
-        namespace: world.namespace.clone(),
-        node: world.hosts[0].name.clone(),
-    };
+    let only = plan.scenario.only(&world);
     let api = ApiFront::start(&setup.cluster, Arc::clone(&stage), naming, Some(only.clone())).await?;
     let cursor = setup.cluster.audit_cursor()?;
     let daemon = api.start_daemon(DAEMON)?;
@@ -92,9 +91,8 @@ pub(super) async fn run(setup: &Setup, plan: &Plan) -> Result<Outcome> {
     let Actors { daemon, unmet, .. } = actors;
     daemon.kill().await?;
     let nodes = Api::<Node>::all(world.nodes.clone());
-    nodes
-        .delete(&world.hosts[0].name, &DeleteParams::default())
-        .await?;
+    // There may be none; the others do not look at it.
+    let _ = nodes.delete(&world.hosts[0].name, &DeleteParams::default()).await;
     // The judge waits for the API server, and would keep everybody else from going on.
     tokio::task::spawn_blocking(move || drop(world)).await?;
     Ok(Outcome {

@@ -1,6 +1,5 @@
 //! An API server that keeps some of the daemon's requests waiting while it is told to, or is away altogether.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,25 +8,25 @@ use axum::body::Bytes;
 use harness::Cluster;
 use harness::process::ChildDaemon;
 use http::Request;
-use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use super::front::api::{ApiFront, kubeconfig_for, start_daemon};
-use super::front::{Call, Gate};
+use super::front::api::{ApiFront, Kubeconfig};
+use super::front::{Call, Front, Gate, reach};
 use super::pool;
-use super::reach::{Reach, stand_before};
+
+pub use super::front::reach::Reach;
 
 /// Stands in front of a cluster, as the daemon's ServiceAccount.
 pub struct Holding {
     cluster: Cluster,
-    _front: ApiFront,
+    _fronts: (ApiFront, Front),
     /// Whether a request waits, or did.
     waits: watch::Receiver<bool>,
     /// Whether those are answered.
     pub answers: watch::Sender<bool>,
     /// Of everything, not only of what it holds.
     pub reach: watch::Sender<Reach>,
-    pub kubeconfig: PathBuf,
+    pub kubeconfig: Kubeconfig,
 }
 
 struct Held {
@@ -70,22 +69,20 @@ impl Holding {
         let naming = move |request: &Request<Bytes>| holds(request).then(|| "held".to_owned());
         let front = ApiFront::start(cluster, held, naming, None).await?;
         let (reach, may_reach) = watch::channel(Reach::Through);
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let kubeconfig = kubeconfig_for(listener.local_addr()?)?;
-        tokio::spawn(stand_before(front.address(), listener, may_reach));
+        let before = reach::serve(front.address(), may_reach).await?;
         Ok(Self {
             cluster: cluster.clone(),
-            _front: front,
+            kubeconfig: Kubeconfig::leading_to(before.address)?,
+            _fronts: (front, before),
             waits,
             answers,
             reach,
-            kubeconfig,
         })
     }
 
     /// Starts a daemon that takes this for the API server.
     pub fn start_daemon(&self, program: &str) -> Result<ChildDaemon> {
-        let daemon = start_daemon(program, &self.kubeconfig)?;
+        let daemon = self.kubeconfig.start_daemon(program)?;
         pool::note_log(&self.cluster, daemon.log_path());
         Ok(daemon)
     }
@@ -94,12 +91,5 @@ impl Holding {
     pub async fn holds_one(&self) -> Result<()> {
         self.waits.clone().wait_for(|waits| *waits).await?;
         Ok(())
-    }
-}
-
-impl Drop for Holding {
-    fn drop(&mut self) {
-        // It is among temporary files.
-        let _ = std::fs::remove_file(&self.kubeconfig);
     }
 }

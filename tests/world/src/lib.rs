@@ -40,7 +40,6 @@ pub mod nodeless;
 pub mod objects;
 pub mod park;
 pub mod pool;
-pub mod reach;
 pub mod record;
 pub mod refusal;
 pub mod truth;

@@ -161,6 +161,15 @@ impl Scenario {
         Ok(Some(kubelet))
     }
 
+    /// What the daemon of a plan sees. One of a Machine without a Node looks at all Nodes.
+    pub(super) fn only(self, world: &World) -> Only {
+        let node = world.hosts[0].name.clone();
+        Only {
+            namespace: world.namespace.clone(),
+            node: (self != Self::Nodeless).then_some(node),
+        }
+    }
+
     /// Who the daemon is to the API server that has the Node.
     pub(super) fn user(self) -> &'static str {
         if self == Self::Workload {

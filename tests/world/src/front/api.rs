@@ -1,6 +1,7 @@
 //! A proxy in front of an API server, which is the daemon's ServiceAccount there.
 
 use std::net::SocketAddr;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -32,13 +33,14 @@ const NAMESPACED: [&str; 7] = [
 #[derive(Debug, Clone)]
 pub struct Only {
     pub namespace: String,
-    pub node: String,
+    /// All of them where there is none.
+    pub node: Option<String>,
 }
 
 /// The proxy, and how a daemon comes to it.
 pub struct ApiFront {
     front: Front,
-    pub kubeconfig: PathBuf,
+    kubeconfig: Kubeconfig,
 }
 
 impl ApiFront {
@@ -57,45 +59,59 @@ impl ApiFront {
             view: gate.view(),
         };
         let front = super::serve(gate, Arc::new(server), None).await?;
-        let kubeconfig = kubeconfig_for(front.address)?;
-        Ok(Self { front, kubeconfig })
+        Ok(Self {
+            kubeconfig: Kubeconfig::leading_to(front.address)?,
+            front,
+        })
     }
 
-    pub(crate) fn address(&self) -> SocketAddr {
+    pub fn address(&self) -> SocketAddr {
         self.front.address
     }
 
     /// Starts a daemon that takes this for the API server.
     pub fn start_daemon(&self, program: &str) -> Result<ChildDaemon> {
-        start_daemon(program, &self.kubeconfig)
+        self.kubeconfig.start_daemon(program)
     }
 }
 
-/// How a daemon comes to a proxy at this address; a temporary file.
-pub(crate) fn kubeconfig_for(address: SocketAddr) -> Result<PathBuf> {
-    let server = format!("http://{address}");
-    let kubeconfig = json!({
-        "apiVersion": "v1", "kind": "Config", "current-context": "front",
-        "clusters": [{"name": "front", "cluster": {"server": server}}],
-        "users": [{"name": "front", "user": {}}],
-        "contexts": [{"name": "front", "context": {"cluster": "front", "user": "front"}}],
-    });
-    let file = std::env::temp_dir().join(format!("front-{}.json", address.port()));
-    std::fs::write(&file, kubeconfig.to_string())?;
-    Ok(file)
+/// A file among temporary ones, which goes with this.
+pub struct Kubeconfig(pub PathBuf);
+
+impl Kubeconfig {
+    pub fn leading_to(address: SocketAddr) -> Result<Self> {
+        let kubeconfig = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "front",
+            "clusters": [{"name": "front", "cluster": {"server": format!("http://{address}")}}],
+            "users": [{"name": "front", "user": {}}],
+            "contexts": [{"name": "front", "context": {"cluster": "front", "user": "front"}}],
+        });
+        let file = std::env::temp_dir().join(format!("front-{}.json", address.port()));
+        std::fs::write(&file, kubeconfig.to_string())?;
+        Ok(Self(file))
+    }
+
+    /// Starts a daemon that goes by it.
+    pub fn start_daemon(&self, program: &str) -> Result<ChildDaemon> {
+        DaemonCommand::new("baremetal-remediator", program)
+            .arg("run")
+            .env("KUBECONFIG", self.0.clone())
+            .spawn()
+    }
 }
 
-pub(crate) fn start_daemon(program: &str, kubeconfig: &Path) -> Result<ChildDaemon> {
-    DaemonCommand::new("baremetal-remediator", program)
-        .arg("run")
-        .env("KUBECONFIG", kubeconfig)
-        .spawn()
+impl Deref for Kubeconfig {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.0
+    }
 }
 
-impl Drop for ApiFront {
+impl Drop for Kubeconfig {
     fn drop(&mut self) {
         // It is among temporary files.
-        let _ = std::fs::remove_file(&self.kubeconfig);
+        let _ = std::fs::remove_file(&self.0);
     }
 }
 
@@ -134,17 +150,14 @@ where
 fn narrowed(uri: &Uri, only: &Only) -> Result<Uri> {
     let path: Vec<&str> = uri.path().trim_start_matches('/').split('/').collect();
     let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
-    let narrowed = match path[..] {
-        ["apis", group, version, kind] if NAMESPACED.contains(&kind) => {
+    let narrowed = match (&path[..], &only.node) {
+        (["apis", group, version, kind], _) if NAMESPACED.contains(kind) => {
             let namespace = &only.namespace;
             format!("/apis/{group}/{version}/namespaces/{namespace}/{kind}{query}")
         }
-        ["api", "v1", "nodes"] if !query.contains("fieldSelector") => {
+        (["api", "v1", "nodes"], Some(node)) if !query.contains("fieldSelector") => {
             let begin = if query.is_empty() { "?" } else { "&" };
-            format!(
-                "/api/v1/nodes{query}{begin}fieldSelector=metadata.name%3D{}",
-                only.node
-            )
+            format!("/api/v1/nodes{query}{begin}fieldSelector=metadata.name%3D{node}")
         }
         _ => return Ok(uri.clone()),
     };

@@ -3,6 +3,7 @@
 
 pub mod api;
 pub mod ipmi;
+pub mod reach;
 pub mod redfish;
 pub mod views;
 pub mod workload;

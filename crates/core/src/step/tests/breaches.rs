@@ -2,6 +2,7 @@
 
 use jiff::SignedDuration;
 
+use super::clocks::BEHIND;
 use super::explorer::{Explorer, Run};
 use super::shell::{Fault, Sim, Turn, strategy};
 use super::world::Cause;
@@ -111,7 +112,14 @@ impl Explorer {
             .filter(|choice| choice.contains("Crash"))
             .count();
         let crashes = i64::try_from(crashes).expect("few");
-        if sim.world.now > deadline_sum() + crashes * strategy().deadlines.pending.as_secs() * 1_000 {
+        let set_back = run
+            .choices
+            .iter()
+            .filter(|choice| choice.contains("ClockBehind"))
+            .count();
+        let set_back = i64::try_from(set_back).expect("few") * BEHIND.as_secs();
+        let longer = crashes * strategy().deadlines.pending.as_secs() + set_back;
+        if sim.world.now > deadline_sum() + longer * 1_000 {
             self.breach(run, "later than the sum of the deadlines");
         }
         let of_node = sim.world.node();

@@ -11,7 +11,7 @@ use crate::journal::Journal;
 use crate::phase::Phase;
 
 /// By how much the clock of the successor is behind.
-const BEHIND: SignedDuration = SignedDuration::from_hours(1);
+pub(super) const BEHIND: SignedDuration = SignedDuration::from_hours(1);
 
 impl Sim {
     /// Dies; the successor's clock is behind by an hour. To it, everything that the journal dates lies so much

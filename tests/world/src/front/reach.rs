@@ -1,4 +1,4 @@
-//! Connections to an API server that are cut, refused or left without a word.
+//! Connections that lead somewhere, or nowhere, whatever is said over them.
 
 use std::io;
 use std::net::SocketAddr;
@@ -8,10 +8,12 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// What becomes of connections to it.
+use super::Front;
+
+/// What becomes of connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// They lead to the API server.
+    /// They lead to the server.
     Through,
     /// There are none: those that were are cut, and new ones are refused.
     Refused,
@@ -19,8 +21,18 @@ pub enum Reach {
     Silent,
 }
 
-/// Takes connections for `behind` for as long as anybody may say what becomes of them.
-pub(crate) async fn stand_before(
+/// Stands before what listens at `behind`, for as long as anybody may say what becomes of connections.
+pub(crate) async fn serve(behind: SocketAddr, reach: watch::Receiver<Reach>) -> Result<Front> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let address = listener.local_addr()?;
+    let task = tokio::spawn(stand_before(behind, listener, reach));
+    Ok(Front {
+        address,
+        task: task.abort_handle(),
+    })
+}
+
+async fn stand_before(
     behind: SocketAddr,
     mut listener: TcpListener,
     reach: watch::Receiver<Reach>,
