@@ -79,7 +79,7 @@ pub(super) async fn run(setup: &Setup, plan: &Plan) -> Result<Outcome> {
     let cursor = setup.cluster.audit_cursor()?;
     let daemon = api.start_daemon(DAEMON)?;
     let mut actors = Actors::new(api, daemon, stage);
-    let ended = actors.play(plan, &world, only).await;
+    let ended = Box::pin(actors.play(plan, &world, only)).await;
     let checked = async {
         let (ended, _props) = ended?;
         end::check(&world, plan, &ended, cursor).await?;

@@ -155,8 +155,9 @@ impl Step<'_> {
     fn is_released(&self, release: &Release, journalled: &JournalledNode) -> bool {
         match (release.by, &self.facts.objects.node) {
             (ReleaseBy::OutOfServiceTaint, Lookup::Present(node)) => node.out_of_service != OutOfService::No,
-            (ReleaseBy::OutOfServiceTaint, Lookup::Absent | Lookup::Unreadable(_)) => false,
-            (ReleaseBy::NodeDeletion, Lookup::Absent) => true,
+            // Whoever deleted the Node has released what ran there, more than the taint would.
+            (ReleaseBy::OutOfServiceTaint | ReleaseBy::NodeDeletion, Lookup::Absent) => true,
+            (ReleaseBy::OutOfServiceTaint, Lookup::Unreadable(_)) => false,
             (ReleaseBy::NodeDeletion, Lookup::Present(node)) => node.uid != journalled.uid,
             (ReleaseBy::NodeDeletion, Lookup::Unreadable(_)) => false,
         }

@@ -33,10 +33,14 @@ fn last_entry(host: &Host) -> u64 {
 /// What the BMC was asked about its systems after an entry of its journal, in order.
 fn asked(host: &Host, after: u64) -> Vec<String> {
     let entries = host.journal().into_iter().filter(|entry| entry.seq > after);
-    let told = entries.filter_map(|entry| match &entry.event {
-        Event::Observed { system, .. } => Some(format!("read {system}")),
-        Event::Command { system, command, .. } => Some(format!("{command:?} {system}")),
-        _ => None,
+    let told = entries.filter_map(|entry| {
+        if let Event::Observed { system, .. } = &entry.event {
+            return Some(format!("read {system}"));
+        }
+        let Event::Command { system, command, .. } = &entry.event else {
+            return None;
+        };
+        Some(format!("{command:?} {system}"))
     });
     told.collect()
 }
