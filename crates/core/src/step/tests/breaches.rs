@@ -78,7 +78,7 @@ impl Explorer {
                 .is_some_and(|edge| matches!(edge.cause, Cause::Us { .. }));
         // A BMC that says On although the host is off hides it; one that ignores On is told of.
         let lied = run.choices.iter().any(|choice| choice.contains("Says(\"On"));
-        if ours_off && journal.phase != Phase::Failed && !lied {
+        if ours_off && journal.phase != Phase::Failed && !lied && sim.leads {
             self.breach(run, "left off without a failure");
         }
         // Whoever owns a Machine that was escalated decides about its host.
@@ -88,10 +88,10 @@ impl Explorer {
             self.breach(run, "left off although nothing is in its way");
         }
         let told = journal.phase == Phase::Failed && journal.message.contains("taint");
-        if sim.world.tainted() && run.paused == 0 && !told {
+        if sim.world.tainted() && run.paused == 0 && !told && sim.leads {
             self.breach(run, "taint left behind silently");
         }
-        if !journal.phase.is_final() && !sim.gone && run.paused == 0 {
+        if !journal.phase.is_final() && !sim.gone && run.paused == 0 && sim.leads {
             self.breach(run, "not final");
         }
         if journal.reason == "JournalUnreadable" {
@@ -102,7 +102,7 @@ impl Explorer {
         }
         // It is kept for as long as the host is being brought back.
         let is_over = journal.phase.is_final() && !sim.owes_power_for_ever();
-        if (is_over || sim.gone) && sim.lease_is_ours() {
+        if (is_over || sim.gone) && sim.lease_is_ours() && sim.leads {
             self.breach(run, "a Lease of ours stays behind");
         }
         // Whoever takes over has the whole time of the phase.
@@ -127,7 +127,9 @@ impl Explorer {
         if journal.phase == Phase::Succeeded && boot_id.is_none_or(|boot_id| boot_id == "boot-1") {
             self.breach(run, "succeeded without a boot");
         }
-        let had_node = !sim.world.began_without_node;
+        // Who deletes a Node deletes what it carries.
+        let was_deleted = run.choices.iter().any(|choice| choice.contains("NodeDeleted"));
+        let had_node = !sim.world.began_without_node && !was_deleted;
         if journal.phase == Phase::Succeeded && sim.world.metadata.labels.is_empty() && had_node {
             self.breach(run, "metadata not restored");
         }

@@ -13,9 +13,9 @@ fn explore(what: &str, menu: Menu, start: Sim, budget: u32, at_least: usize) {
     let mut explorer = Explorer::new(menu);
     explorer.on_end = |sim| {
         let open = sim.journal.open_escalation().is_some();
-        let excused = sim.gone
-            || sim.owes_power_for_ever() && sim.deletion_requested
-            || sim.journal.reason == "PolicyPaused";
+        // An explored run ends where it could wait for ever.
+        let waits = sim.owes_power_for_ever() || !sim.leads;
+        let excused = sim.gone || waits || sim.journal.reason == "PolicyPaused";
         (!open || excused)
             .then_some(())
             .ok_or("an escalation is left open")

@@ -3,9 +3,9 @@
 use super::shell::{Fault, Sim};
 use super::world::{Cause, Kubelet};
 use crate::decision::{Act, Decision, Effect, Observation};
-use crate::facts::{Lookup, Policy};
+use crate::facts::{Lookup, Obstacle, Policy};
 use crate::node_lease::NodeLease;
-use crate::phase::Phase;
+use crate::phase::{Phase, Reason};
 
 /// Which choices there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,9 +62,15 @@ pub(super) enum Event {
     LeaseGivenBack,
     BootsAtLast,
     NodeJoins,
+    LeadLost,
+    LeadTakenOver,
+    PolicyDeleted,
+    HealthChecksDeleted,
+    NodeDeleted,
+    EndpointDeleted,
 }
 
-const EVENTS: [Event; 12] = [
+const EVENTS: [Event; 18] = [
     Event::HostComesOn,
     Event::NodeReportsAgain,
     Event::RemediationDeleted,
@@ -77,6 +83,12 @@ const EVENTS: [Event; 12] = [
     Event::NodeJoins,
     Event::LeaseTakenByAnother,
     Event::LeaseGivenBack,
+    Event::LeadLost,
+    Event::LeadTakenOver,
+    Event::PolicyDeleted,
+    Event::HealthChecksDeleted,
+    Event::NodeDeleted,
+    Event::EndpointDeleted,
 ];
 
 impl Event {
@@ -106,6 +118,12 @@ impl Event {
                 sim.world.node_lease != NodeLease::Unused && !sim.lease_is_of_another()
             }
             Self::LeaseGivenBack => sim.lease_is_of_another(),
+            Self::LeadLost => sim.leads,
+            Self::LeadTakenOver => !sim.leads,
+            Self::PolicyDeleted => sim.world.objects.policy != Lookup::Absent,
+            Self::HealthChecksDeleted => !sim.world.objects.health_checks.is_empty(),
+            Self::NodeDeleted => sim.world.node().is_some() && !sim.world.host.on,
+            Self::EndpointDeleted => sim.host.is_ok(),
         }
     }
 
@@ -134,6 +152,17 @@ impl Event {
             }
             Self::LeaseTakenByAnother => sim.another_takes_the_lease(),
             Self::LeaseGivenBack => sim.world.node_lease = NodeLease::Free,
+            Self::LeadLost => sim.leads = false,
+            Self::LeadTakenOver => {
+                sim.crash();
+                sim.leads = true;
+            }
+            Self::PolicyDeleted => sim.world.objects.policy = Lookup::Absent,
+            Self::HealthChecksDeleted => sim.world.objects.health_checks.clear(),
+            Self::NodeDeleted => sim.world.objects.node = Lookup::Absent,
+            Self::EndpointDeleted => {
+                sim.host = Err(Obstacle::new(Reason::HostNotFound, "no BMCEndpoint"));
+            }
         }
     }
 }
