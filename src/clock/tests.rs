@@ -15,8 +15,8 @@ fn wall(clock: &Clock, elapsed: Duration, ahead_ms: i64) -> Timestamp {
 }
 
 fn since_start(clock: &Clock, moment: Moment) -> i64 {
-    let since = moment.0.duration_since(clock.wall_at_start);
-    i64::try_from(since.as_millis()).unwrap()
+    let start = clock.wall_at_start.as_millisecond();
+    moment.0.as_millisecond().saturating_sub(start)
 }
 
 const HOUR: i64 = 3_600_000;

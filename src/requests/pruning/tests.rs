@@ -135,7 +135,7 @@ fn a_host_left_off_and_a_saved_node_are_owed() {
     };
 
     assert_eq!(owes("worker-7-1", intent("PowerOff")), Some(true));
-    assert_eq!(owes("worker-7-1", intent("PowerOn")), Some(false));
+    assert_eq!(owes("worker-7-1", intent("PowerOn")), Some(true));
     assert_eq!(
         owes("worker-7-1", release(json!({"labels": {"a": "b"}}))),
         Some(true)

@@ -151,5 +151,10 @@ pub(crate) fn assert_shared_cost(all: &BTreeMap<String, usize>, remediations: us
         "{} lists of pods",
         count("list pods")
     );
-    assert_eq!(count("list pods"), count("list volumeattachments"));
+    // Those who look at the same time look at one list.
+    let lists = count("list volumeattachments");
+    assert!(
+        (1..=count("list pods")).contains(&lists),
+        "{lists} lists of VolumeAttachments"
+    );
 }
