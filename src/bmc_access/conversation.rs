@@ -329,6 +329,6 @@ fn rules(access: &BmcAccess, begun: Option<Begun>) -> Result<BmcRules, Obstacle>
         None => Obstacle::new(Reason::PolicyMissing, "there is no RemediationPolicy"),
     };
     begun
-        .and_then(|begun| begun.rules.or_else(|| last.clone()))
+        .and_then(|begun| last.clone().or(begun.rules))
         .ok_or(missing)
 }

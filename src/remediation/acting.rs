@@ -96,6 +96,8 @@ impl Acting<'_> {
         let Some(in_time) = self.context.sources.clock.deadline(not_after, self.jumps) else {
             return;
         };
+        // What is found of an earlier write must not make this one unsent.
+        memory.unanswered = None;
         let answer = match &mut memory.conversation {
             Some(conversation) => conversation.command(&self.context.bmc, verb, in_time).await,
             None => self.send_in_new_conversation(verb, not_after, memory).await,

@@ -58,8 +58,12 @@ pub(crate) async fn read_what_a_deadline_needs(
     let late = journal.filter(|journal| journal.phase == Phase::Booting && is_overdue(journal));
     let node = late.and_then(|journal| journal.subject.as_ref()?.there());
     if let (Some(node), Ok(nodes)) = (node, context.sources.clusters.nodes_of(remediation)) {
-        let read = live::node(&nodes, &node.name).await?;
-        memory.written_node = read.or(memory.written_node.take());
+        let read = live::node(&nodes, &node.name).await;
+        // A host that may still be off is looked after all the same.
+        if read.is_err() && journal.is_some_and(|journal| journal.intent.is_some()) {
+            return Ok(());
+        }
+        memory.written_node = read?.or(memory.written_node.take());
     }
     Ok(())
 }

@@ -119,6 +119,16 @@ impl Acting<'_> {
     }
 
     pub(crate) async fn read_power(&self, memory: &mut Memory) -> Result<(), ShellError> {
+        let was_by_object = memory.by_object;
+        self.read_one_way(memory).await?;
+        // The way of the journal was proven: it does not wait for a pause after another that failed.
+        if was_by_object && !memory.by_object && memory.observed.read_failure.is_some() {
+            self.read_one_way(memory).await?;
+        }
+        Ok(())
+    }
+
+    async fn read_one_way(&self, memory: &mut Memory) -> Result<(), ShellError> {
         let clock = &self.context.sources.clock;
         if memory.conversation.is_none() {
             match self.open_conversation(memory).await? {

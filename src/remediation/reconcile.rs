@@ -91,7 +91,8 @@ async fn to_rest(
         memory.observed.taken_up.get_or_insert(now);
         // In Pending, the host that is spoken to may become another.
         let journal = remediation.journal();
-        let begun = journal.filter(|journal| journal.phase != Phase::Pending);
+        let may_change = journalled::host(&remediation).is_none();
+        let begun = journal.filter(|journal| journal.phase != Phase::Pending || !may_change);
         let mut watching = Watching::begin(context, begun, memory);
         let looked = watching
             .beside(Box::pin(look_around(context, &remediation, memory, now)))
@@ -253,6 +254,7 @@ async fn write_journal(
         });
     }
     let written = written?;
+    memory.unanswered = None;
     if let (Some(_), Some(subject)) = (&intent, &after.subject) {
         let uid = remediation.uid().unwrap_or_default();
         context.keepers.take(subject, &uid);

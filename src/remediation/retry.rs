@@ -30,9 +30,10 @@ pub(crate) fn error_policy(
     error: &ShellError,
     context: Arc<Remediator>,
 ) -> Action {
-    let memory = context.memories.of(&guarded.uid().unwrap_or_default());
+    let memory = context.memories.known(&guarded.uid().unwrap_or_default());
     let now = context.sources.clock.now();
-    let known = memory.try_lock();
+    let known = memory.as_ref().map(|memory| memory.try_lock());
+    let known = known.and_then(Result::ok);
     let (failures, longest) = known.map_or((1, LONGEST_WHILE_OFF), |memory| {
         (memory.failures, longest(&guarded, &memory, now))
     });

@@ -9,6 +9,7 @@ use remediator_core::facts::Obstacle;
 use remediator_core::journal::Journal;
 use remediator_core::observed::{Observed, PowerRead};
 use remediator_core::phase::Reason;
+use remediator_core::power::PowerState;
 use remediator_core::step::watch_due;
 
 use crate::bmc_access::conversation::Conversation;
@@ -89,6 +90,12 @@ impl<'a> Watching<'a> {
 
     fn pause(&self) -> Option<Duration> {
         let journal = self.journal.as_ref().filter(|_| self.conversation.is_some())?;
+        // The next step judges the newest read, which no later one may hide.
+        if let Some(Ok(read)) = self.seen.last()
+            && matches!(read.power, PowerState::On | PowerState::PoweringOn)
+        {
+            return None;
+        }
         let now = self.context.sources.clock.now();
         let due = watch_due(journal, &self.observed, now)?;
         Some(Duration::try_from(due.duration_since(now)).unwrap_or_default())

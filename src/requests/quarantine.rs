@@ -19,6 +19,10 @@ pub(crate) async fn tell(sources: &Sources, machine: &Machine) -> Result<Option<
     if unknown.is_some() || machine.metadata.deletion_timestamp.is_some() {
         return Ok(None);
     }
+    // A write of ours would get in the way of who replaces it.
+    if remediation_history::is_being_escalated(sources, machine) {
+        return Ok(None);
+    }
     let quarantine = remediation_history::quarantine(sources, machine);
     let present = machine.annotations().get(QUARANTINE_ANNOTATION);
     let wanted = quarantine.as_ref().map(|quarantine| quarantine.obstacle(&name));

@@ -26,7 +26,7 @@ pub(crate) fn host(remediation: &PowerCycleRemediation) -> Option<Result<Resolve
 pub(crate) fn with_another_certificate(remediation: &PowerCycleRemediation) -> Option<ResolvedHost> {
     let subject = to_bring_back(remediation)?.subject.as_ref()?;
     let route = subject.route.as_ref()?;
-    let may_change = route.certificate.is_some() && route.fingerprints.is_empty();
+    let may_change = route.certificate.is_some() && route.trust_in_secret;
     may_change.then(|| resolved(subject, route, None).ok()).flatten()
 }
 
@@ -125,6 +125,7 @@ pub(crate) fn route(host: &ResolvedHost, rules: &BmcRules) -> Route {
     Route {
         secret: host.secret.clone(),
         unverified,
+        trust_in_secret: host.trust == HostTrust::AsTheSecretSays,
         certificate: None,
         fingerprints,
         networks: networks.map(ToString::to_string).collect(),

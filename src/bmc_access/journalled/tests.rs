@@ -185,6 +185,15 @@ fn a_certificate_that_was_not_stated_may_be_another_by_now() {
         let found = with_another_certificate(&remediation(host, Some(&route), Phase::Fencing));
         found.map(|found| found.trust)
     };
-    assert_eq!(trust(&by_authority), Some(HostTrust::AsTheSecretSays));
+    let by_secret = ResolvedHost {
+        trust: HostTrust::AsTheSecretSays,
+        ..by_authority.clone()
+    };
+    assert_eq!(trust(&by_secret), Some(HostTrust::AsTheSecretSays));
+    assert_eq!(
+        trust(&by_authority),
+        None,
+        "its CA is gone, and nobody else may vouch"
+    );
     assert_eq!(trust(&stated), None);
 }

@@ -97,6 +97,17 @@ pub(crate) fn of_machine(sources: &Sources, machine: &Machine) -> Vec<Remediatio
     readable(&of_name).filter(is_of).map(earlier).collect()
 }
 
+/// Whether a remediation of a Machine has it replaced, or is about to.
+pub(crate) fn is_being_escalated(sources: &Sources, machine: &Machine) -> bool {
+    let of_name = remediations_of(
+        &sources.caches,
+        &machine.namespace().unwrap_or_default(),
+        &machine.name_any(),
+    );
+    let mut journals = readable(&of_name).filter_map(PowerCycleRemediation::journal);
+    journals.any(|journal| journal.open_escalation().is_some())
+}
+
 /// The quarantine that a Machine is in.
 pub(crate) fn quarantine(sources: &Sources, machine: &Machine) -> Option<Quarantine> {
     intake::quarantine(&of_machine(sources, machine))

@@ -177,7 +177,7 @@ async fn a_trigger_that_is_withdrawn_cancels_whatever_else_stands_in_the_way() -
 async fn that_a_host_may_be_off_is_told_when_its_remediation_is_removed_by_force() -> world::Outcome {
     let _daemon = daemon().await?;
     let mut options = HostOptions::default();
-    options.delays.off = Duration::from_mins(10).into();
+    options.delays.off = Duration::from_secs(10).into();
     let world = World::new(&super::control_plane().await?, "by-force", vec![options]).await?;
     world.health_check().await?;
     let host = &world.hosts[0];
@@ -200,7 +200,9 @@ async fn that_a_host_may_be_off_is_told_when_its_remediation_is_removed_by_force
 
     let note = objects::event(&world, &host.name, Reason::RemediationVanished.as_str()).await?;
     assert!(note.contains(&name) && note.contains("may be off"), "{note}");
-    // Nobody talks to its BMC any more.
+    let is_back = |_: &bmc_simulator::Snapshot| host.transitions() == (1, 1);
+    tokio::time::timeout(refusal::PATIENCE, host.bmc.wait_for(is_back)).await??;
+    // Then nobody talks to its BMC any more.
     let ended = |now: &bmc_simulator::Snapshot| now.sessions.is_empty();
     tokio::time::timeout(refusal::PATIENCE, host.bmc.wait_for(ended)).await??;
     Ok(())

@@ -33,9 +33,9 @@ async fn matrix(scenario: Scenario, setting: &'static Setting) -> Result<()> {
         return Ok(());
     }
     let shares = Shares {
-        crashes: Selection::one_of(14)?,
+        crashes: Selection::one_of(17)?,
         second: None,
-        others: Selection::one_of(67)?,
+        others: Selection::one_of(151)?,
     };
     run_scenario(scenario, &pool::lease(setting).await?, shares).await
 }
@@ -47,8 +47,8 @@ async fn whatever_happens_at_a_call_of_the_main_path_the_host_comes_back() -> wo
     }
     let shares = Shares {
         crashes: Selection::one_of(5)?,
-        second: Some(Selection::upon(9)),
-        others: Selection::one_of(29)?,
+        second: Some(Selection::upon(23)),
+        others: Selection::one_of(79)?,
     };
     Ok(run_scenario(Scenario::Taint, &pool::lease(&SETTING).await?, shares).await?)
 }

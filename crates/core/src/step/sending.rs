@@ -14,6 +14,9 @@ use crate::power_command::{CommandError, Delivery, POWER_OFFS_LIMIT, Pace};
 /// Distance of reads that say Off while the Node reports. Two of them have to be young at once.
 const CONTRADICTED_SPACING: SignedDuration = SignedDuration::from_secs(4);
 
+/// The longest distance of reads while a host gets its power back: it is not to wait for a BMC that was away.
+const POWER_ON_SPACING: SignedDuration = SignedDuration::from_secs(20);
+
 pub(super) const CAME_ON: &str = "the host went off and came on again before Off was proven";
 
 impl<'a> Step<'a> {
@@ -135,6 +138,9 @@ impl<'a> Step<'a> {
         // A BMC that contradicts the Node is not worth a read a second.
         if self.journal.node_reported.is_some() {
             pace.off = CONTRADICTED_SPACING;
+        }
+        if intent.verb == Verb::PowerOn {
+            pace.longest = POWER_ON_SPACING;
         }
         let at = self.facts.observed.read_at(begun, since, pace);
         self.observe_at(at, Observation::Power)

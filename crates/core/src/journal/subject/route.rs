@@ -13,6 +13,10 @@ pub struct Route {
     /// Whether the certificate of the BMC is not verified.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unverified: bool,
+    /// Whether nothing was stated of its certificate, so that the Secret says by what it is verified. Only then another
+    /// certificate than the one below may be believed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub trust_in_secret: bool,
     /// SHA-256 of the certificate that the BMC showed, in hexadecimal. By that it is known again, whatever became of
     /// the CA. None over plain HTTP and IPMI.
     #[serde(skip_serializing_if = "Option::is_none")]
