@@ -297,6 +297,11 @@ impl Journal {
         if phase.is_final() {
             self.next_attempt = None;
         }
+        self.note_in_timeline(phase, reason, now);
+    }
+
+    /// Writes into the timeline what is done as in a phase.
+    pub fn note_in_timeline(&mut self, phase: Phase, reason: Reason, now: Timestamp) {
         self.timeline.push(TimelineEntry {
             phase,
             at: now,

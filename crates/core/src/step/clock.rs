@@ -12,6 +12,7 @@ pub(super) fn bring_back(journal: &mut Journal, now: Timestamp) {
     if let Some(intent) = &mut journal.intent {
         // `notAfter` stays: by it one can tell an intent that is journalled anew from one that is only dated back.
         intent.journalled = intent.journalled.min(now);
+        intent.acknowledged = intent.acknowledged.map(|time| time.min(now));
     }
     if journal.phase.is_final() {
         if let Some(escalation) = journal.escalation.as_mut().filter(|one| one.is_open()) {

@@ -14,6 +14,10 @@ const FAILED_ATTEMPTS_KEPT: usize = 10;
 /// Age up to which a last read of Off obliges us to power the host on.
 const LEFT_OFF_AGE: SignedDuration = SignedDuration::from_mins(2);
 
+/// What a person can do about a host that is being brought back.
+const LEAVE_OFF: &str = "Check its BMC; annotate this remediation with baremetal-remediator.io/leave-off=true if the \
+                         host is to stay off.";
+
 impl Step<'_> {
     /// A final phase: only debts are paid, and that of power before all others.
     pub(super) fn ended(&mut self) -> Next {
@@ -53,6 +57,10 @@ impl Step<'_> {
         if self.journal.release.is_some() {
             let detail = "the Node is healthy with the boot ID it had before its workloads were released";
             return self.fail(&Obstacle::new(Reason::BootIdUnchanged, detail));
+        }
+        if self.may_still_be_off() {
+            let detail = "the Node counts as healthy, and its host was not seen On since a power-off";
+            return self.fail(&Obstacle::new(Reason::PowerOffNotConfirmed, detail));
         }
         let late = self.now >= self.pending_deadline();
         match self.clear_trigger() {
@@ -103,7 +111,12 @@ impl Step<'_> {
         let left = self.left_behind();
         let escalation = self.escalation_after(obstacle);
         self.enter(Phase::Failed, obstacle.reason, None);
-        let (mut detail, advice) = (obstacle.detail.clone(), obstacle.reason.advice());
+        let mut detail = obstacle.detail.clone();
+        let advice = if self.journal.may_have_left_off() {
+            LEAVE_OFF
+        } else {
+            obstacle.reason.advice()
+        };
         self.journal.message = match &escalation {
             None => format!("{detail}{left}. {advice}"),
             Some(Err(why)) => {
@@ -162,7 +175,7 @@ impl Step<'_> {
         self.journal.next_attempt = Some(next);
         self.journal.message =
             format!("attempt {attempt} failed: {detail} ({reason}); the next one starts at {next:.0}");
-        Next::Rest(Some(next))
+        self.pause_until(next)
     }
 
     /// Once for each attempt: the power-on after a failed attempt may fail, too.
@@ -230,6 +243,7 @@ impl Step<'_> {
         let since = self.now.saturating_sub(LEFT_OFF_AGE).unwrap_or(Timestamp::MIN);
         let read = self.right_read_since(since);
         let off = read.is_some_and(|read| read.power == PowerState::Off);
+        let off = off && self.while_a_power_off_may_come().is_none();
         self.journal.phase == Phase::PoweringOff && off && obstacle.reason != Reason::IdentityMismatch
     }
 }

@@ -28,6 +28,9 @@ impl<'a> Step<'a> {
         if self.journal.attempt > 0 && self.came_back() {
             return Ok(self.finish());
         }
+        if facts.leave_off && self.journal.may_have_left_off() {
+            return Ok(self.leave_off());
+        }
         if let Some(failing) = self.journal.failing.clone() {
             return Ok(self.settle_and_fail(&failing));
         }
@@ -35,11 +38,7 @@ impl<'a> Step<'a> {
             && next > self.now
             && !facts.told_to_stop
         {
-            // A host that goes off late does not wait for that.
-            return Ok(match self.settle_power(Timestamp::MAX) {
-                Ok(()) => Next::Rest(Some(next)),
-                Err(settling) => settling.or_at(next),
-            });
+            return Ok(self.pause_until(next));
         }
         let due = subject::examine(&self.journal, facts, &facts.objects, self.now);
         self.restart_deadline_after_pause(due.as_ref().err());
@@ -87,6 +86,18 @@ impl<'a> Step<'a> {
                 self.approach_without_node(machine, why, &cause)
             }
         }
+    }
+
+    /// The pause between two attempts. A host that goes off late does not wait for its end.
+    pub(super) fn pause_until(&mut self, next: Timestamp) -> Next {
+        if let Err(settling) = self.settle_power(Timestamp::MAX) {
+            return settling.or_at(next);
+        }
+        if !self.journal.is_because(Reason::RetryBackoff) {
+            let message = format!("the host is On; the next attempt starts at {next:.0}");
+            self.journal.because(Reason::RetryBackoff, message);
+        }
+        Next::Rest(Some(next))
     }
 
     /// Waits for what the live check before a power-off found that only a live check can find. It stands for a
@@ -224,7 +235,7 @@ impl<'a> Step<'a> {
     /// What an earlier attempt may have left off is still to be settled: its power-off stands for it again.
     fn uncount(&mut self) {
         self.journal.attempt = self.journal.attempt.saturating_sub(1);
-        let last = self.facts.observed.last_read();
+        let last = self.right_read_since(Timestamp::MIN);
         if self.journal.attempt == 0 || last.is_some_and(|read| read.power == PowerState::On) {
             self.journal.intent = None;
         }

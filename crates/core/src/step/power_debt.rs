@@ -66,8 +66,18 @@ impl Step<'_> {
     /// A host that is read Off: the first time, it is powered on as after a release; after that, again and again.
     fn power_on_again(&mut self, intent: &Intent, read: &PowerRead, limit: Timestamp) -> Result<(), Next> {
         let sends = match intent.verb {
-            Verb::PowerOff if self.journal.phase == Phase::Failed => 1,
-            Verb::PowerOff => return Err(self.begin_power_on("an earlier power-off had left the host off")),
+            Verb::PowerOff => {
+                if let Some(until) = self.while_a_power_off_may_come() {
+                    return Err(self.rest_until(until));
+                }
+                if self.journal.phase != Phase::Failed {
+                    return Err(self.begin_power_on("an earlier power-off had left the host off"));
+                }
+                self.note_earlier_boot();
+                let (on, reason) = (Phase::PoweringOn, Reason::PowerOnRequested);
+                self.journal.note_in_timeline(on, reason, self.now);
+                1
+            }
             Verb::PowerOn => {
                 let delivery = self.delivery(intent);
                 match delivery.since() {
@@ -79,7 +89,11 @@ impl Step<'_> {
                     Some(since) if read.began < since => return self.ask_unless_in_vain(limit),
                     Some(since) => {
                         let sent = u32::try_from(intent.sends).unwrap_or(1);
-                        let due = after(since, doubling(SETTLE, sent, LONGEST_PAUSE));
+                        let longest = match delivery {
+                            Delivery::Acknowledged(_) => LONGEST_PAUSE,
+                            Delivery::Unsent | Delivery::Refused(..) | Delivery::Unknown(..) => RECHECK,
+                        };
+                        let due = after(since, doubling(SETTLE, sent, longest));
                         if due > self.now {
                             let obstacle = self.stays_off(&delivery);
                             let due = due.min(after(read.began, self.interval()));
@@ -231,14 +245,26 @@ impl Step<'_> {
                 if over { since } else { after(since, SETTLE) }
             }
         };
-        let seen_on = self.facts.observed.last_read_since(since);
+        let seen_on = self.right_read_since(since);
         seen_on.is_none_or(|read| read.power != PowerState::On)
     }
 
     fn was_seen_off(&self, since: Timestamp) -> bool {
+        let Some(subject) = &self.journal.subject else {
+            return false;
+        };
+        let is_right = |read: &&PowerRead| proof::wrong_host(read, subject.at_bmc()).is_none();
         let reads = self.facts.observed.reads.iter();
-        let mut after_it = reads.filter(|read| read.began >= since);
+        let mut after_it = reads.filter(|read| read.began >= since).filter(is_right);
         self.journal.evidence.is_some() || after_it.any(|read| read.power == PowerState::Off)
+    }
+
+    /// Until when a host that is read Off is not powered on: a power-off that was sent may be carried out late.
+    pub(super) fn while_a_power_off_may_come(&self) -> Option<Timestamp> {
+        let reads = self.facts.observed.reads.iter().rev();
+        let off = reads.take_while(|read| read.power == PowerState::Off);
+        let off_since = off.last().map_or(self.now, |first| first.began);
+        Some(self.off_long_enough(off_since)).filter(|until| *until > self.now)
     }
 
     /// Why the remediation failed, for as long as its host may be off.

@@ -47,7 +47,13 @@ impl Step<'_> {
                 self.prove(&intent, &subject, at)
             }
             // It may or may not be carried out, which is read.
-            Delivery::Refused(..) | Delivery::Unknown(..) => self.poll_or_send_again(&intent, &delivery),
+            Delivery::Refused(..) | Delivery::Unknown(..) => {
+                // The BMC took back that it had acknowledged it.
+                if let Some(intent) = &mut self.journal.intent {
+                    intent.acknowledged = None;
+                }
+                self.poll_or_send_again(&intent, &delivery)
+            }
         }
     }
 
@@ -189,7 +195,10 @@ impl Step<'_> {
         }
         let since = delivery.since().unwrap_or(intent.journalled);
         match self.right_read_since(since).map(|read| read.power) {
-            Some(PowerState::Off) => self.begin_power_on("the remediation is being deleted"),
+            Some(PowerState::Off) => match self.while_a_power_off_may_come() {
+                Some(until) => self.rest_until(until),
+                None => self.begin_power_on("the remediation is being deleted"),
+            },
             Some(PowerState::On) if !self.may_still_be_off() => self.back_to_pending(&deleted, Some(now)),
             // Neither On nor Off was seen in time, and the host may still go off: it is read on for as long as
             // an attempt may be held up, and powered on if it did, before the remediation vanishes.

@@ -28,6 +28,9 @@ impl Step<'_> {
         if read.is_some_and(|read| read.power == PowerState::On) {
             return self.begin_booting();
         }
+        if self.facts.leave_off {
+            return self.leave_off();
+        }
         if let Some(deadline) = self.deadline().filter(|deadline| self.now >= *deadline) {
             return if self.was_asked_since(deadline) {
                 self.power_on_failed()
@@ -60,6 +63,12 @@ impl Step<'_> {
         let not_after = intent.not_after;
         self.journal.intent = Some(intent);
         Next::perform(Effect::PowerOn { not_after })
+    }
+
+    /// A person has said that the host may stay off: nothing is begun with it any more.
+    pub(super) fn leave_off(&mut self) -> Next {
+        let detail = "a person has said that the host may stay off";
+        self.fail(&Obstacle::new(Reason::PowerOnNotConfirmed, detail))
     }
 
     /// Whether the BMC, or whatever is needed to ask it, was asked since then.

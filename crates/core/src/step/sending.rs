@@ -95,7 +95,7 @@ impl<'a> Step<'a> {
         }
         // Every acknowledgement was lost, and without one Off is no proof: the host is brought back.
         let is_unproven = matches!(delivery, Delivery::Unknown(..)) && intent.sends >= POWER_OFFS_LIMIT;
-        if is_unproven && power == Some(PowerState::Off) {
+        if is_unproven && power == Some(PowerState::Off) && self.while_a_power_off_may_come().is_none() {
             let detail = format!("none of {POWER_OFFS_LIMIT} power-offs was known to be acknowledged");
             return self.attempt_failed(&Obstacle::new(Reason::PowerOffNotConfirmed, detail));
         }

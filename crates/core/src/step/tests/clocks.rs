@@ -32,6 +32,7 @@ fn shifted(journal: &Journal, by: SignedDuration) -> Journal {
     if let Some(intent) = &mut journal.intent {
         shift(&mut intent.journalled);
         shift(&mut intent.not_after);
+        shift_some(&mut intent.acknowledged);
     }
     if let Some(evidence) = &mut journal.evidence {
         shift(&mut evidence.acknowledged);

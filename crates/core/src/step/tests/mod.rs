@@ -32,6 +32,7 @@ mod node_lease_exploration;
 mod nodes;
 mod objects;
 mod power_debt;
+mod power_debt_traps;
 mod quarantine;
 mod requests;
 mod shell;

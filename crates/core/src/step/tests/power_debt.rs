@@ -12,7 +12,7 @@ use crate::phase::{Phase, Reason};
 const SOON: i64 = 60_000;
 
 /// Runs for a while, whatever there is to do.
-fn live_on(sim: &mut Sim, millis: i64) {
+pub(super) fn live_on(sim: &mut Sim, millis: i64) {
     let end = sim.world.now + millis;
     while sim.world.now < end && sim.turn(Fault::None) != Turn::Over {}
     sim.world.advance(end.max(sim.world.now));

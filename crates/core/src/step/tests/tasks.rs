@@ -107,13 +107,13 @@ fn an_attempt_whose_commands_all_fail_ends_with_the_words_of_the_bmc() {
             } else {
                 Fault::None
             };
-            if sim.turn(fault) == Turn::Over {
+            if sim.turn(fault) == Turn::Over || sim.journal.phase == Phase::Failed {
                 break;
             }
         }
         assert_eq!(sim.journal.phase, Phase::Failed, "{verb:?}");
         let told = &sim.journal.message;
-        assert!(told.contains(&format!("of a command it said: {WORDS}")), "{told}");
+        assert!(told.contains(WORDS), "{told}");
     }
 }
 

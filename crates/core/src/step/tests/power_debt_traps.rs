@@ -1,0 +1,173 @@
+//! What seems to end the debt of power and does not, and what makes it seem paid.
+
+use jiff::SignedDuration;
+
+use super::power_debt::live_on;
+use super::shell::{Fault, Sim};
+use super::world::{Cause, Says};
+use crate::decision::{Act, Effect};
+use crate::facts::Lookup;
+use crate::phase::{Phase, Reason};
+
+const LONG: i64 = 3 * 3_600_000;
+const SOON: i64 = 60_000;
+
+fn sends_off(sim: &Sim) -> bool {
+    matches!(sim.decide().act, Some(Act::Effect(Effect::PowerOff { .. })))
+}
+
+#[test]
+fn invariant_13_another_host_that_answers_on_in_between_pays_nothing() {
+    for phase in [Phase::PoweringOff, Phase::Fencing, Phase::PoweringOn] {
+        for attempts in [1, 2] {
+            let mut sim = Sim::new();
+            sim.strategy.as_mut().expect("valid").retries.attempts = attempts;
+            sim.world.bmc.obeys_on = phase != Phase::PoweringOn;
+            sim.run_until(|sim| sim.journal.phase == phase && !sim.world.host.on);
+            let uuid = sim
+                .world
+                .bmc
+                .uuid
+                .replace("11111111-2222-3333-4444-555555555555".to_owned());
+            sim.world.bmc.says = Says::Always(Some("On"));
+            live_on(&mut sim, LONG);
+            assert!(!sim.world.host.on);
+            (sim.world.bmc.uuid, sim.world.bmc.says) = (uuid, Says::TheTruth);
+            sim.world.bmc.obeys_on = true;
+
+            live_on(&mut sim, 5 * SOON);
+
+            assert!(
+                sim.world.host.on,
+                "{phase:?}, {attempts}: {}",
+                sim.journal.message
+            );
+        }
+    }
+}
+
+#[test]
+fn invariant_13_a_health_check_that_is_relaxed_pays_nothing() {
+    let mut sim = Sim::new();
+    sim.run_until(|sim| sim.journal.phase == Phase::PoweringOff && !sim.world.host.on);
+    sim.world.bmc.reachable = false;
+    sim.run_until(|sim| sim.journal.phase == Phase::Pending && sim.journal.attempt == 1);
+    for check in &mut sim.world.objects.health_checks {
+        if let Lookup::Present(check) = check {
+            for condition in &mut check.conditions {
+                "Never".clone_into(&mut condition.status);
+            }
+        }
+    }
+    live_on(&mut sim, LONG);
+    sim.world.bmc.reachable = true;
+
+    live_on(&mut sim, SOON);
+
+    assert!(
+        sim.world.host.on,
+        "{:?}: {}",
+        sim.journal.phase, sim.journal.message
+    );
+}
+
+#[test]
+fn invariant_1_an_acknowledgement_that_was_taken_back_is_not_believed_by_a_successor() {
+    let mut sim = Sim::new();
+    sim.run_until(sends_off);
+    sim.world.bmc.obeys_off = false;
+    sim.turn(Fault::CrashAfterAct);
+    sim.run_until(sends_off);
+    sim.world.host.off_delay = 15_000;
+    sim.turn(Fault::TaskFails { obeyed: false });
+    sim.run_until(|sim| sim.journal.is_because(Reason::BmcCommandFailed));
+    let intent = sim.journal.intent.clone().expect("it stands");
+    assert_eq!(intent.acknowledged, None);
+    let before = sim.power_offs();
+    sim.crash();
+    sim.world.bmc.obeys_off = true;
+    sim.world.command(false, Cause::Outside);
+
+    sim.run_until(|sim| sim.journal.phase != Phase::PoweringOff);
+
+    assert!(
+        sim.power_offs() > before,
+        "Off proves nothing without an acknowledgement"
+    );
+}
+
+#[test]
+fn a_host_without_a_node_that_was_brought_back_after_the_failure_is_well_when_its_node_joins() {
+    let mut sim = Sim::without_node(true);
+    sim.strategy.as_mut().expect("valid").retries.attempts = 1;
+    sim.run_until(|sim| sim.journal.phase == Phase::PoweringOff && !sim.world.host.on);
+    sim.world.bmc.reachable = false;
+    live_on(&mut sim, LONG);
+    assert_eq!(sim.journal.phase, Phase::Failed);
+    sim.world.bmc.reachable = true;
+
+    live_on(&mut sim, SOON);
+    sim.world.advance(sim.world.now + 3_600_000);
+    sim.run();
+
+    let story = &sim.journal.message;
+    assert!(sim.world.host.on && !sim.world.triggered(), "{story}");
+    assert!(sim.journal.quarantine_lifted.is_some(), "{story}");
+}
+
+#[test]
+fn a_person_who_leaves_a_host_off_ends_what_is_under_way() {
+    let mut between = Sim::new();
+    between.run_until(|sim| sim.journal.phase == Phase::PoweringOff && !sim.world.host.on);
+    between.world.bmc.reachable = false;
+    between.run_until(|sim| sim.journal.phase == Phase::Pending && sim.journal.attempt == 1);
+    let mut powering_on = Sim::new();
+    powering_on.world.bmc.obeys_on = false;
+    powering_on.run_until(|sim| sim.journal.phase == Phase::PoweringOn);
+    for mut sim in [between, powering_on] {
+        sim.leave_off = true;
+        sim.world.bmc.reachable = true;
+        sim.world.bmc.obeys_on = true;
+        let commands = sim.sent.len();
+        live_on(&mut sim, 3_600_000);
+        assert_eq!((sim.journal.phase, &sim.journal.intent), (Phase::Failed, &None));
+        assert_eq!(sim.sent.len(), commands, "{}", sim.journal.message);
+    }
+}
+
+#[test]
+fn what_was_waited_for_in_the_pause_is_not_told_when_it_is_over() {
+    let mut sim = Sim::new();
+    sim.world.bmc.obeys_off = false;
+    sim.strategy.as_mut().expect("valid").retries.backoff = SignedDuration::from_mins(5);
+    sim.run_until(|sim| sim.journal.phase == Phase::Pending && sim.journal.attempt == 1);
+    live_on(&mut sim, 200_000);
+    assert_eq!(sim.journal.phase, Phase::Pending);
+    assert!(
+        sim.journal.is_because(Reason::RetryBackoff),
+        "{}",
+        sim.journal.message
+    );
+}
+
+#[test]
+fn no_power_on_goes_out_while_the_last_power_off_may_come() {
+    let mut sim = Sim::new();
+    for _ in 0..60 {
+        sim.run_until(|sim| {
+            sends_off(sim) || sim.journal.phase != Phase::PoweringOff && sim.journal.attempt > 0
+        });
+        if !sends_off(&sim) {
+            break;
+        }
+        sim.turn(Fault::CrashAfterAct);
+    }
+    let last = sim.sent.iter().rev().find_map(|(at, effect)| match effect {
+        Effect::PowerOff { not_after } => Some((*at, *not_after)),
+        _ => None,
+    });
+    let (_, not_after) = last.expect("sent");
+    sim.run_until(|sim| matches!(sim.sent.last(), Some((_, Effect::PowerOn { .. }))));
+    let on = sim.sent.last().expect("sent").0;
+    assert!(super::world::at(on) >= not_after);
+}
