@@ -51,9 +51,7 @@ pub(crate) struct Memory {
     pub(crate) failures: u32,
     /// What keeps us from asking the BMC, as people were told since it was read last.
     pub(crate) told: Vec<Obstacle>,
-    /// The Secret of the BMC that is held against deletion.
-    pub(crate) secret_held: Option<String>,
-    /// Whether it was let go.
+    /// Whether it was seen to that the Secret of the BMC is held no more.
     pub(crate) secret_let_go: bool,
     /// Whether we took our finalizer off the remediation ourselves.
     pub(crate) let_go: bool,

@@ -53,12 +53,8 @@ impl Acting<'_> {
         match observation {
             Observation::Power => self.read_power(memory).await,
             Observation::LiveCheck => {
-                // Beside the look that every power-off waits for.
-                let before = memory.secret_held.take();
-                let holding = self.context.bmc.hold_secret(self.remediation, before);
-                let (looked, held) = tokio::join!(self.look_live(memory), holding);
-                memory.secret_held = held;
-                looked
+                self.context.bmc.hold_secret(self.remediation);
+                self.look_live(memory).await
             }
             Observation::Admission => {
                 if let Ok(host) = self.host {

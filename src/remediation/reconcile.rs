@@ -140,7 +140,9 @@ async fn to_rest(
         };
         if is_gone(&act) {
             externally_remediated::take_back(context, &remediation).await;
-            context.bmc.let_go_of_secret(&remediation).await;
+            if let Some(journal) = remediation.journal() {
+                context.bmc.let_go_of_secret(&remediation, journal).await;
+            }
         }
         let acting = Acting {
             context,
@@ -259,6 +261,7 @@ async fn write_journal(
         let uid = remediation.uid().unwrap_or_default();
         context.keepers.take(subject, &uid);
     }
+    context.bmc.let_go_of_former(&written, before, after);
     memory.note_own_intent(intent);
     memory.written = Some(written.clone());
     let (reporter, remediation) = (context.reporter.clone(), written.clone());
@@ -283,8 +286,13 @@ async fn settle(context: &Remediator, remediation: &PowerCycleRemediation, memor
     }
     if remediation.phase().is_final() {
         context.admitted.withdraw(&remediation.uid().unwrap_or_default());
-        if !memory.secret_let_go && to_bring_back(remediation).is_none() {
-            memory.secret_let_go = context.bmc.let_go_of_secret(remediation).await;
+        let is_owed = to_bring_back(remediation).is_some();
+        if let Some(journal) = remediation
+            .journal()
+            .filter(|_| !is_owed && !memory.secret_let_go)
+        {
+            context.bmc.let_go_of_secret(remediation, journal).await;
+            memory.secret_let_go = true;
         }
     }
 }

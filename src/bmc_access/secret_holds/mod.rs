@@ -1,24 +1,35 @@
-//! Secrets in use are held against deletion, where the daemon's role permits that: by a finalizer of ours, while a
-//! remediation has begun that needs it. Nothing depends on it: a Secret that is gone is told of, and looked for again.
+//! Secrets in use are held against deletion, where the daemon's role permits that: by a finalizer of ours, while a host
+//! may be off because of us. Nothing depends on it and nothing waits for it: a Secret that is gone is told of, and looked
+//! for again.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt as _;
-use kube::api::{Api, Patch, PatchParams};
-use remediator_api::target_ref::{begun, is_under_way, to_bring_back};
+use kube::api::{Api, ListParams, Patch, PatchParams};
+use remediator_api::target_ref::to_bring_back;
 use remediator_api::{PowerCycleRemediation, keys};
+use remediator_core::journal::Journal;
+use remediator_core::resource_version;
 use serde_json::json;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
-use crate::api_call::{ShellError, within};
+use crate::api_call::{ShellError, list, within};
 use crate::bmc_access::BmcAccess;
 
-/// The longest that a Secret may hold up a power-off, or the end of a remediation.
+/// The longest that one try to let a Secret go may take.
 const DEADLINE: Duration = Duration::from_secs(2);
+
+/// How often it is tried to let a Secret go before the remediation ends without it.
+const TRIES: u32 = 3;
+
+/// Between two tries.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// How soon it is tried again what the role did not permit.
 const REFUSED_FOR: Duration = Duration::from_mins(10);
@@ -26,10 +37,16 @@ const REFUSED_FOR: Duration = Duration::from_mins(10);
 /// Namespace and name of a Secret.
 type Key = (String, String);
 
+/// A Secret, and the UID of the remediation for which it is held.
+type Claim = (Key, String);
+
 /// What this process knows of the Secrets that it holds.
 #[derive(Debug, Default)]
 pub(crate) struct SecretHolds {
-    by_secret: Mutex<BTreeMap<Key, SharedHolders>>,
+    /// For whom Secrets are held or about to be, with the beginning of the phase in which that began.
+    claims: Mutex<BTreeMap<Claim, Option<Timestamp>>>,
+    /// One at a time decides on a Secret and writes it.
+    turns: Mutex<BTreeMap<Key, Arc<tokio::sync::Mutex<()>>>>,
     /// Secrets as they were read or written last.
     seen: Mutex<BTreeMap<Key, ObjectMeta>>,
     /// Namespaces in which the role did not permit it, and when that was.
@@ -37,9 +54,6 @@ pub(crate) struct SecretHolds {
     /// The version of a Secret that our own write made, and which content that is.
     same_content: Mutex<BTreeMap<String, (String, String)>>,
 }
-
-/// UIDs of the remediations for which a Secret is held. The caches may not show yet that they have begun.
-type SharedHolders = Arc<tokio::sync::Mutex<BTreeSet<String>>>;
 
 impl SecretHolds {
     /// The version that stands for the content of a Secret: a finalizer of ours makes no other login of it.
@@ -57,14 +71,18 @@ impl SecretHolds {
         same.insert(secret, (written, content));
     }
 
-    /// Notes a Secret that was read or written.
+    /// Notes a Secret that was read or written, unless a later one is known.
     pub(super) fn saw(&self, secret: &ObjectMeta) {
         let name = |part: &Option<String>| part.clone().unwrap_or_default();
+        let key = (name(&secret.namespace), name(&secret.name));
         let mut all = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        all.insert(
-            (name(&secret.namespace), name(&secret.name)),
-            without_content(secret),
-        );
+        let version = |one: &ObjectMeta| one.resource_version.clone().unwrap_or_default();
+        let is_older = |known: &ObjectMeta| {
+            resource_version::compare(&version(secret), &version(known)) == Some(Ordering::Less)
+        };
+        if !all.get(&key).is_some_and(is_older) {
+            all.insert(key, without_content(secret));
+        }
     }
 
     /// What was seen of a Secret, once.
@@ -73,9 +91,25 @@ impl SecretHolds {
         all.remove(key)
     }
 
-    fn of(&self, key: &Key) -> SharedHolders {
-        let mut all = self.by_secret.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(all.entry(key.clone()).or_default())
+    /// Answers whether that is new in this phase of the remediation.
+    fn claim(&self, claim: &Claim, phase_started: Option<Timestamp>) -> bool {
+        let mut claims = self.claims.lock().unwrap_or_else(PoisonError::into_inner);
+        claims.insert(claim.clone(), phase_started) != Some(phase_started)
+    }
+
+    fn is_claimed(&self, claim: &Claim) -> bool {
+        let claims = self.claims.lock().unwrap_or_else(PoisonError::into_inner);
+        claims.contains_key(claim)
+    }
+
+    fn disclaim(&self, claim: &Claim) {
+        let mut claims = self.claims.lock().unwrap_or_else(PoisonError::into_inner);
+        claims.remove(claim);
+    }
+
+    fn turn(&self, key: &Key) -> Arc<tokio::sync::Mutex<()>> {
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(turns.entry(key.clone()).or_default())
     }
 
     fn is_refused(&self, namespace: &str) -> bool {
@@ -93,34 +127,65 @@ impl SecretHolds {
 }
 
 impl BmcAccess {
-    /// Holds the Secret by which a remediation that has begun reaches its BMC, unless it is held already. Answers the
-    /// name of the one that is held.
-    pub(crate) async fn hold_secret(
-        &self,
-        remediation: &PowerCycleRemediation,
-        held: Option<String>,
-    ) -> Option<String> {
-        let key = secret_of(remediation).filter(|_| needs_secret(remediation))?;
-        if held.as_ref() == Some(&key.1) || self.holds.is_refused(&key.0) {
-            return held;
-        }
-        let holding = async {
-            let holders = self.holds.of(&key);
-            let mut holders = holders.lock().await;
-            holders.insert(remediation.uid().unwrap_or_default());
-            self.set_finalizer(&key, true).await
+    /// Begins to hold the Secret of a remediation whose host may soon be off, once in each phase. Nothing waits for it.
+    pub(crate) fn hold_secret(self: &Arc<Self>, remediation: &PowerCycleRemediation) {
+        let Some(journal) = to_bring_back(remediation) else {
+            return;
         };
-        let is_held = self.is_done(&key, timeout(DEADLINE, holding).await);
-        is_held.then_some(key.1)
+        let Some(claim) = claim_of(remediation, journal) else {
+            return;
+        };
+        if self.holds.is_refused(&claim.0.0) || !self.holds.claim(&claim, journal.phase_started) {
+            return;
+        }
+        let access = Arc::clone(self);
+        tokio::spawn(async move {
+            let turn = access.holds.turn(&claim.0);
+            let _turn = turn.lock().await;
+            // The remediation may have ended in the meantime.
+            if access.holds.is_claimed(&claim)
+                && let Err(error) = access.set_finalizer(&claim.0, None).await
+            {
+                access.tell(&claim.0, &error);
+            }
+        });
     }
 
-    /// Lets the Secret of a remediation go that needs it no more, unless others do. Answers whether there is nothing more
-    /// to do about it.
-    pub(crate) async fn let_go_of_secret(&self, remediation: &PowerCycleRemediation) -> bool {
-        let Some(key) = secret_of(remediation) else {
-            return true;
+    /// Lets the Secret of a journal go that needs it no more, unless other remediations do. What cannot be done in a
+    /// few tries is left.
+    pub(crate) async fn let_go_of_secret(&self, remediation: &PowerCycleRemediation, journal: &Journal) {
+        let Some(claim) = claim_of(remediation, journal) else {
+            return;
         };
-        self.let_go(&key, &remediation.uid().unwrap_or_default()).await
+        self.holds.disclaim(&claim);
+        let (key, uid) = claim;
+        for _ in 0..TRIES {
+            if self.let_go(&key, &uid).await {
+                return;
+            }
+            sleep(PAUSE).await;
+        }
+        let (namespace, name) = key;
+        tracing::warn!(
+            namespace,
+            secret = name,
+            "our finalizer may stay on a Secret that no remediation needs; take {} off it if it is in the way",
+            keys::SECRET_FINALIZER
+        );
+    }
+
+    /// The same, in a task of its own, of the Secret before where a journal names another now.
+    pub(crate) fn let_go_of_former(
+        self: &Arc<Self>,
+        remediation: &PowerCycleRemediation,
+        before: &Journal,
+        after: &Journal,
+    ) {
+        if !is_another(secret_in(before), secret_in(after)) {
+            return;
+        }
+        let (access, remediation, before) = (Arc::clone(self), remediation.clone(), before.clone());
+        tokio::spawn(async move { access.let_go_of_secret(&remediation, &before).await });
     }
 
     /// Lets a Secret go that was found to be held, unless a remediation needs it: whoever held it is gone.
@@ -128,66 +193,75 @@ impl BmcAccess {
         self.let_go(&(namespace.to_owned(), name.to_owned()), "").await;
     }
 
+    /// Answers whether there is nothing more to do about a Secret for the remediation of this UID.
     async fn let_go(&self, key: &Key, uid: &str) -> bool {
+        let turn = self.holds.turn(key);
         let let_go = async {
-            let holders = self.holds.of(key);
-            let mut holders = holders.lock().await;
-            holders.remove(uid);
-            if !holders.is_empty() || self.holds.is_refused(&key.0) || self.is_needed_by_others(key, uid) {
-                return Ok(());
-            }
-            self.set_finalizer(key, false).await
+            let _turn = turn.lock().await;
+            self.set_finalizer(key, Some(uid)).await
         };
-        self.is_done(key, timeout(DEADLINE, let_go).await)
-    }
-
-    /// Whether the caches show another remediation that needs a Secret; one that cannot be read may.
-    fn is_needed_by_others(&self, (namespace, name): &Key, own: &str) -> bool {
-        let of_namespace = self.caches.remediations.in_namespace(Some(namespace));
-        of_namespace.iter().any(|guarded| match &guarded.0 {
-            Ok(other) => {
-                let is_its = secret_of(other).is_some_and(|(_, secret)| secret == *name);
-                is_its && needs_secret(other) && other.uid().as_deref() != Some(own)
+        match timeout(DEADLINE, let_go).await {
+            Ok(Ok(())) => true,
+            Ok(Err(error)) => {
+                self.tell(key, &error);
+                false
             }
-            Err(_) => true,
-        })
+            Err(_) => false,
+        }
     }
 
-    /// Writes only where the Secret, as it was seen last, is not as wanted; once more where it has changed since.
-    async fn set_finalizer(&self, key: &Key, wanted: bool) -> Result<(), ShellError> {
+    /// Whether a remediation needs a Secret, by what the API server says now, other than the one of this UID.
+    async fn is_needed(&self, key: &Key, ending: &str) -> Result<bool, ShellError> {
+        let api = Api::<PowerCycleRemediation>::namespaced(self.client.clone(), &key.0);
+        let needs = |one: &PowerCycleRemediation| needs(one, key, ending);
+        let wanted = ListParams::default();
+        let needing = list(
+            "listing the remediations that need a Secret",
+            &api,
+            &wanted,
+            needs,
+        )
+        .await?;
+        Ok(!needing.is_empty())
+    }
+
+    /// Puts our finalizer on a Secret, or takes it off for the remediation that is `ending`; once more where it has
+    /// changed meanwhile.
+    async fn set_finalizer(&self, key: &Key, ending: Option<&str>) -> Result<(), ShellError> {
+        match self.write_finalizer(key, ending).await {
+            Err(error) if error.is_overtaken() => self.write_finalizer(key, ending).await,
+            done => done,
+        }
+    }
+
+    async fn write_finalizer(&self, key: &Key, ending: Option<&str>) -> Result<(), ShellError> {
         let secrets = Api::<Secret>::namespaced(self.client.clone(), &key.0);
-        if let Some(seen) = self.holds.take_seen(key) {
-            match self.write_finalizer(&secrets, key, seen, wanted).await {
-                Err(error) if error.is_overtaken() => {}
-                done => return done,
+        // A write of ours may have been carried out without an answer: what was seen does for a release only where none
+        // was permitted.
+        let seen = self.holds.take_seen(key);
+        let found = match seen.filter(|_| ending.is_none() || self.holds.is_refused(&key.0)) {
+            Some(seen) => seen,
+            None => {
+                // Without its content.
+                let found = within("reading the BMC's Secret", secrets.get_metadata_opt(&key.1)).await?;
+                let Some(found) = found else { return Ok(()) };
+                found.metadata
             }
-        }
-        // Without its content.
-        let found = within("reading the BMC's Secret", secrets.get_metadata_opt(&key.1)).await?;
-        let Some(found) = found else { return Ok(()) };
-        self.write_finalizer(&secrets, key, found.metadata, wanted).await
-    }
-
-    async fn write_finalizer(
-        &self,
-        secrets: &Api<Secret>,
-        key: &Key,
-        seen: ObjectMeta,
-        wanted: bool,
-    ) -> Result<(), ShellError> {
-        let mut finalizers = seen.finalizers.clone().unwrap_or_default();
+        };
         let is_ours = |finalizer: &String| finalizer == keys::SECRET_FINALIZER;
-        // Nothing can be put on what is being deleted.
-        let is_going = wanted && seen.deletion_timestamp.is_some();
-        if finalizers.iter().any(is_ours) == wanted || is_going {
-            self.holds.saw(&seen);
-            return Ok(());
+        let mut finalizers = found.finalizers.clone().unwrap_or_default();
+        let is_held = finalizers.iter().any(is_ours);
+        if is_held == ending.is_none() {
+            self.holds.saw(&found);
         }
-        finalizers.retain(|finalizer| !is_ours(finalizer));
-        if wanted {
-            finalizers.push(keys::SECRET_FINALIZER.to_owned());
+        match ending {
+            // Nothing can be put on what is being deleted.
+            None if is_held || found.deletion_timestamp.is_some() => return Ok(()),
+            None => finalizers.push(keys::SECRET_FINALIZER.to_owned()),
+            Some(ending) if !is_held || self.is_needed(key, ending).await? => return Ok(()),
+            Some(_) => finalizers.retain(|finalizer| !is_ours(finalizer)),
         }
-        let before = seen.resource_version.unwrap_or_default();
+        let before = found.resource_version.clone().unwrap_or_default();
         let change = Patch::Merge(json!({"metadata": {"resourceVersion": before, "finalizers": finalizers}}));
         let parameters = PatchParams::default();
         let call = secrets.patch_metadata(&key.1, &parameters, &change);
@@ -199,29 +273,22 @@ impl BmcAccess {
         Ok(())
     }
 
-    fn is_done<Late>(&self, (namespace, name): &Key, tried: Result<Result<(), ShellError>, Late>) -> bool {
-        let error = match tried {
-            Ok(Ok(())) => return true,
-            Ok(Err(error)) if error.is_forbidden() => {
-                if self.holds.note_refused(namespace) {
-                    tracing::info!(
-                        namespace,
-                        "the role does not let Secrets of BMCs be held against deletion while a host is off; apply \
-                         components/bmc-secrets-held in the namespace to have that"
-                    );
-                }
-                return false;
-            }
-            Ok(Err(error)) => crate::report::chain(&error),
-            Err(_) => format!("the API server did not answer within {DEADLINE:?}"),
-        };
-        tracing::info!(
-            namespace,
-            secret = name,
-            error,
-            "our finalizer on a Secret could not be written"
-        );
-        false
+    fn tell(&self, (namespace, name): &Key, error: &ShellError) {
+        if !error.is_forbidden() {
+            let error = crate::report::chain(error);
+            tracing::info!(
+                namespace,
+                secret = name,
+                error,
+                "our finalizer on a Secret could not be written"
+            );
+        } else if self.holds.note_refused(namespace) {
+            tracing::info!(
+                namespace,
+                "the role does not let Secrets of BMCs be held against deletion while a host is off; apply \
+                 components/bmc-secrets-held in the namespace to have that"
+            );
+        }
     }
 }
 
@@ -237,14 +304,25 @@ pub(super) fn without_content(secret: &ObjectMeta) -> ObjectMeta {
     }
 }
 
-/// The Secret by which the BMC of what was begun is reached.
-fn secret_of(remediation: &PowerCycleRemediation) -> Option<Key> {
-    let route = begun(remediation)?.route.as_ref()?;
-    Some((remediation.namespace().unwrap_or_default(), route.secret.clone()))
+/// The Secret by which the BMC of a journal's host is reached, whatever became of the attempt.
+fn secret_in(journal: &Journal) -> Option<&str> {
+    Some(&journal.subject.as_ref()?.route.as_ref()?.secret)
 }
 
-fn needs_secret(remediation: &PowerCycleRemediation) -> bool {
-    is_under_way(remediation) || to_bring_back(remediation).is_some()
+fn is_another(before: Option<&str>, after: Option<&str>) -> bool {
+    before.is_some() && before != after
+}
+
+fn claim_of(remediation: &PowerCycleRemediation, journal: &Journal) -> Option<Claim> {
+    let key = (remediation.namespace()?, secret_in(journal)?.to_owned());
+    Some((key, remediation.uid()?))
+}
+
+/// Whether a remediation needs a Secret. The one that is ending does not.
+fn needs(remediation: &PowerCycleRemediation, (namespace, name): &Key, ending: &str) -> bool {
+    remediation.uid().as_deref() != Some(ending)
+        && remediation.namespace().as_ref() == Some(namespace)
+        && to_bring_back(remediation).and_then(secret_in) == Some(name)
 }
 
 #[cfg(test)]

@@ -39,6 +39,7 @@ enum After {
 pub(crate) async fn bring_back(context: Arc<Remediator>, gone: PowerCycleRemediation) {
     let uid = gone.uid().unwrap_or_default();
     let Some(memory) = context.memories.known(&uid) else {
+        let_go_of_secret(&context, &gone).await;
         return;
     };
     let remediation = {
@@ -54,8 +55,14 @@ pub(crate) async fn bring_back(context: Arc<Remediator>, gone: PowerCycleRemedia
         let why = until_on(&context, &remediation, &memory).await;
         tracing::warn!(remediation = %name, why, "nothing more is done for the host of a remediation that is gone");
     }
-    context.bmc.let_go_of_secret(&remediation).await;
+    let_go_of_secret(&context, &remediation).await;
     reconcile::forget(&context, &uid, &mut *memory.lock().await).await;
+}
+
+async fn let_go_of_secret(context: &Remediator, gone: &PowerCycleRemediation) {
+    if let Some(journal) = gone.journal() {
+        context.bmc.let_go_of_secret(gone, journal).await;
+    }
 }
 
 /// Whether a host may be off because of us, or get its power back.
