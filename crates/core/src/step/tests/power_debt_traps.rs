@@ -162,9 +162,11 @@ fn no_power_on_goes_out_while_the_last_power_off_may_come() {
         }
         sim.turn(Fault::CrashAfterAct);
     }
-    let last = sim.sent.iter().rev().find_map(|(at, effect)| match effect {
-        Effect::PowerOff { not_after } => Some((*at, *not_after)),
-        _ => None,
+    let last = sim.sent.iter().rev().find_map(|(at, effect)| {
+        let Effect::PowerOff { not_after } = effect else {
+            return None;
+        };
+        Some((*at, *not_after))
     });
     let (_, not_after) = last.expect("sent");
     sim.run_until(|sim| matches!(sim.sent.last(), Some((_, Effect::PowerOn { .. }))));
