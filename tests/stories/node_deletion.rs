@@ -111,11 +111,11 @@ async fn a_host_whose_node_was_named_is_found_again_after_the_node_is_deleted() 
     objects::create_remediation(&world, "by-node", spec).await?;
     world.node_until(&host.name, LONG, |node| node.is_none()).await?;
 
-    // A read that fails ends the talk: the next one begins with the question where the BMC is.
+    // After a read that fails, it may be asked anew where the BMC is.
     let fails_once = Fault::http_status(500).on(RequestClass::SystemGet).times(1);
     host.bmc.inject(fails_once)?;
-    let ended = |event: &Event| matches!(event, Event::SessionDeleted { .. });
-    host.sees("the end of the talk", LONG, ended).await?;
+    let failed = |event: &Event| matches!(event, Event::FaultApplied { .. });
+    host.sees("a read that fails", LONG, failed).await?;
     world.release_pod("clings").await?;
 
     let ended = world.remediation_ended("by-node", LONG).await?;

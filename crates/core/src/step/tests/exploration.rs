@@ -26,6 +26,19 @@ fn every_pair_of_faults_in_the_only_attempt() {
     explore("one attempt, node deletion", sim, 1, 1_000);
 }
 
+#[test]
+fn every_deletion_of_what_a_remediation_refers_to() {
+    let deletions = |what: &str, start: Sim, budget: u32| {
+        Explorer::new(Menu::Deletions).demand(what, start, budget, 1_000);
+    };
+    let pairs = if cfg!(feature = "deep-exploration") { 2 } else { 1 };
+    deletions("deletions, taint", Sim::new(), pairs);
+    deletions("deletions, no Node", Sim::without_node(false), pairs);
+    let mut sim = Sim::new();
+    sim.taint_supported = false;
+    deletions("deletions, node deletion", sim, pairs);
+}
+
 /// A power-off may be carried out 20 s after it was sent; here the phase ends, and the next attempt begins, before.
 #[test]
 fn every_pair_of_faults_with_deadlines_shorter_than_commands_take() {

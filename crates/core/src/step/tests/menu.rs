@@ -11,6 +11,8 @@ use crate::phase::{Phase, Reason};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Menu {
     Everything,
+    /// The same, and every object that a remediation refers to may be deleted.
+    Deletions,
     CrashesAndLostAnswers,
 }
 
@@ -24,8 +26,12 @@ impl Menu {
 
     /// What others may do now.
     pub(super) fn events(self, sim: &Sim) -> impl Iterator<Item = Event> {
-        let any = self == Self::Everything;
-        EVENTS.into_iter().filter(move |event| any && event.applies(sim))
+        let any = match self {
+            Self::Everything => COMMON,
+            Self::Deletions => EVENTS.len(),
+            Self::CrashesAndLostAnswers => 0,
+        };
+        EVENTS.into_iter().take(any).filter(|event| event.applies(sim))
     }
 
     fn offers(self, fault: Fault) -> bool {
@@ -42,7 +48,7 @@ impl Menu {
             | Fault::TooLate
             | Fault::TaskFails { .. }
             | Fault::Says(_)
-            | Fault::AnotherHost => self == Self::Everything,
+            | Fault::AnotherHost => self != Self::CrashesAndLostAnswers,
         }
     }
 }
@@ -69,6 +75,9 @@ pub(super) enum Event {
     NodeDeleted,
     EndpointDeleted,
 }
+
+/// How many of the events are not deletions.
+const COMMON: usize = 14;
 
 const EVENTS: [Event; 18] = [
     Event::HostComesOn,
