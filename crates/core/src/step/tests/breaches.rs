@@ -136,7 +136,8 @@ impl Explorer {
     }
 }
 
-/// Whether the host gets its power back once the BMC answers and obeys and this process leads.
+/// Whether the host gets its power back once the BMC answers and obeys and this process leads, or is handed over with its
+/// Machine.
 fn comes_back(sim: &Sim) -> bool {
     let mut sim = sim.clone();
     sim.world.bmc.reachable = true;
@@ -145,7 +146,8 @@ fn comes_back(sim: &Sim) -> bool {
     let end = sim.world.now + 330_000;
     while !sim.world.host.on && sim.world.now < end && sim.turn(Fault::None) != Turn::Over {}
     sim.world.settle();
-    sim.world.host.on
+    let escalation = sim.journal.escalation.as_ref();
+    sim.world.host.on || escalation.is_some_and(|escalation| escalation.done.is_some())
 }
 
 /// The most that two attempts may take, with what is granted to finish, and the end of the quarantine after it.
