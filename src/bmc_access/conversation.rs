@@ -76,7 +76,7 @@ impl Conversation {
             Ok(target) => target,
             Err(obstacle) => return Ok(Err(obstacle)),
         };
-        if login.is_held() && remediation.is_none() {
+        if login.is_held && remediation.is_none() {
             // Whoever held it may have died before the end.
             access.let_go_if_unneeded(&namespace, &host.secret).await;
         }
@@ -221,7 +221,6 @@ impl BmcAccess {
             Ok(login) => login,
             Err(obstacle) => return Ok(Err(obstacle)),
         };
-        self.holds.saw(&login.metadata);
         login.version = self.holds.version_of_content(&login.secret, login.version);
         let rules = match admitted(self, &login, host, begun) {
             Ok(rules) => rules,

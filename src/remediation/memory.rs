@@ -53,6 +53,8 @@ pub(crate) struct Memory {
     pub(crate) told: Vec<Obstacle>,
     /// Whether it was seen to that the Secret of the BMC is held no more.
     pub(crate) secret_let_go: bool,
+    /// Whether this process has seen it under way.
+    pub(crate) was_under_way: bool,
     /// Whether we took our finalizer off the remediation ourselves.
     pub(crate) let_go: bool,
 }

@@ -23,7 +23,7 @@ use crate::clock::Moment;
 use crate::remediation::acting::Acting;
 use crate::remediation::memory::{Memory, Unanswered};
 use crate::remediation::node_reads::{read_what_a_deadline_needs, read_what_a_deletion_needs};
-use crate::remediation::sessions::end_left_session;
+use crate::remediation::sessions::{end_left_session, has_just_ended};
 use crate::remediation::unanswered::{newest, read_again};
 use crate::remediation::watching::{Watching, needs_the_bmc};
 use crate::remediation::{Remediator, admission, externally_remediated, facts, journal};
@@ -89,6 +89,7 @@ async fn to_rest(
         let (now, jumps) = context.sources.clock.moment();
         memory.notice_jumps(jumps);
         memory.observed.taken_up.get_or_insert(now);
+        memory.was_under_way |= !remediation.phase().is_final() || to_bring_back(&remediation).is_some();
         // In Pending, the host that is spoken to may become another.
         let journal = remediation.journal();
         let may_change = journalled::host(&remediation).is_none();
@@ -140,7 +141,7 @@ async fn to_rest(
         };
         if is_gone(&act) {
             externally_remediated::take_back(context, &remediation).await;
-            if let Some(journal) = remediation.journal() {
+            if let Some(journal) = remediation.journal().filter(|_| !memory.secret_let_go) {
                 context.bmc.let_go_of_secret(&remediation, journal).await;
             }
         }
@@ -205,27 +206,24 @@ async fn resolve(
             return Ok((Err(ended), admission));
         }
     }
-    if let Some(host) = journalled::host(remediation) {
-        if phase == Phase::Pending
-            && let Ok(host) = &host
-        {
-            admission = context.admitted.known(context, remediation, host);
-        }
-        return Ok((host, admission));
-    }
-    let resolved = host::resolve(&context.sources, remediation, &mut memory.bare_metal_host, now).await;
-    let resolved = match resolved {
-        // The journal is of an earlier version, and the host may be off all the same.
-        Err(error) if is_owed => Err(Obstacle::new(
-            Reason::HostUnreadable,
-            crate::report::chain(&error),
-        )),
-        resolved => resolved?,
+    let by_journal = journalled::host(remediation);
+    let is_by_journal = by_journal.is_some();
+    let resolved = match by_journal {
+        Some(host) => host,
+        None => match host::resolve(&context.sources, remediation, &mut memory.bare_metal_host, now).await {
+            // The journal is of an earlier version, and the host may be off all the same.
+            Err(error) if is_owed => Err(Obstacle::new(
+                Reason::HostUnreadable,
+                crate::report::chain(&error),
+            )),
+            resolved => resolved?,
+        },
     };
-    if phase == Phase::Pending
-        && let Ok(host) = &resolved
-    {
-        admission = context.admitted.known(context, remediation, host);
+    let Some(host) = resolved.as_ref().ok().filter(|_| phase == Phase::Pending) else {
+        return Ok((resolved, admission));
+    };
+    admission = context.admitted.known(context, remediation, host);
+    if !is_by_journal {
         let policy = caches::find(&context.sources.caches.policies, None, POLICY_NAME);
         let policy = policy.as_ref().and_then(|guarded| guarded.0.as_ref().ok());
         memory
@@ -286,11 +284,11 @@ async fn settle(context: &Remediator, remediation: &PowerCycleRemediation, memor
     }
     if remediation.phase().is_final() {
         context.admitted.withdraw(&remediation.uid().unwrap_or_default());
-        let is_owed = to_bring_back(remediation).is_some();
-        if let Some(journal) = remediation
-            .journal()
-            .filter(|_| !is_owed && !memory.secret_let_go)
-        {
+        let (is_owed, now) = (to_bring_back(remediation).is_some(), context.sources.clock.now());
+        // Of those that ended before this process began, nothing is asked.
+        let held = |journal: &&Journal| memory.was_under_way || has_just_ended(journal, now);
+        let journal = remediation.journal().filter(held);
+        if let Some(journal) = journal.filter(|_| !is_owed && !memory.secret_let_go) {
             context.bmc.let_go_of_secret(remediation, journal).await;
             memory.secret_let_go = true;
         }

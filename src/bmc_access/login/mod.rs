@@ -8,7 +8,6 @@ use std::fmt;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::Api;
 use kube::{Client, ResourceExt as _};
 use remediator_api::bmc_endpoint::{CaSource, CaSourceKind};
@@ -22,7 +21,6 @@ use zeroize::Zeroize as _;
 
 use crate::api_call::{ShellError, within};
 use crate::bmc_access::host::{HostTrust, ResolvedHost, fingerprints};
-use crate::bmc_access::secret_holds::without_content;
 
 /// Key of a credentials Secret under which the CA of the BMC may stand.
 const CA_KEY: &str = "ca.crt";
@@ -37,17 +35,9 @@ pub(crate) struct Login {
     pub(crate) secret: String,
     /// Its resourceVersion, or an earlier one with the same content.
     pub(crate) version: String,
-    /// The rest of what is said of it.
-    pub(crate) metadata: ObjectMeta,
-    data: SecretData,
-}
-
-impl Login {
     /// Whether the Secret carries our finalizer.
-    pub(crate) fn is_held(&self) -> bool {
-        let finalizers = self.metadata.finalizers.as_deref().unwrap_or_default();
-        finalizers.iter().any(|one| one == keys::SECRET_FINALIZER)
-    }
+    pub(crate) is_held: bool,
+    data: SecretData,
 }
 
 /// The values of a Secret: wiped when they are dropped, and shown nowhere.
@@ -83,7 +73,10 @@ pub(crate) async fn login(
             return Ok(Ok(Login {
                 secret: format!("{namespace}/{name}"),
                 version: secret.resource_version().unwrap_or_default(),
-                metadata: without_content(&secret.metadata),
+                is_held: secret
+                    .finalizers()
+                    .iter()
+                    .any(|one| one == keys::SECRET_FINALIZER),
                 data: SecretData(secret.data.unwrap_or_default()),
             }));
         }

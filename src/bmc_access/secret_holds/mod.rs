@@ -2,20 +2,17 @@
 //! may be off because of us. Nothing depends on it and nothing waits for it: a Secret that is gone is told of, and looked
 //! for again.
 
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt as _;
 use kube::api::{Api, ListParams, Patch, PatchParams};
 use remediator_api::target_ref::to_bring_back;
 use remediator_api::{PowerCycleRemediation, keys};
 use remediator_core::journal::Journal;
-use remediator_core::resource_version;
 use serde_json::json;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -47,8 +44,6 @@ pub(crate) struct SecretHolds {
     claims: Mutex<BTreeMap<Claim, Option<Timestamp>>>,
     /// One at a time decides on a Secret and writes it.
     turns: Mutex<BTreeMap<Key, Arc<tokio::sync::Mutex<()>>>>,
-    /// Secrets as they were read or written last.
-    seen: Mutex<BTreeMap<Key, ObjectMeta>>,
     /// Namespaces in which the role did not permit it, and when that was.
     refused: Mutex<BTreeMap<String, Instant>>,
     /// The version of a Secret that our own write made, and which content that is.
@@ -69,26 +64,6 @@ impl SecretHolds {
         let content = self.version_of_content(&secret, before);
         let mut same = self.same_content.lock().unwrap_or_else(PoisonError::into_inner);
         same.insert(secret, (written, content));
-    }
-
-    /// Notes a Secret that was read or written, unless a later one is known.
-    pub(super) fn saw(&self, secret: &ObjectMeta) {
-        let name = |part: &Option<String>| part.clone().unwrap_or_default();
-        let key = (name(&secret.namespace), name(&secret.name));
-        let mut all = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let version = |one: &ObjectMeta| one.resource_version.clone().unwrap_or_default();
-        let is_older = |known: &ObjectMeta| {
-            resource_version::compare(&version(secret), &version(known)) == Some(Ordering::Less)
-        };
-        if !all.get(&key).is_some_and(is_older) {
-            all.insert(key, without_content(secret));
-        }
-    }
-
-    /// What was seen of a Secret, once.
-    fn take_seen(&self, key: &Key) -> Option<ObjectMeta> {
-        let mut all = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        all.remove(key)
     }
 
     /// Answers whether that is new in this phase of the remediation.
@@ -195,6 +170,9 @@ impl BmcAccess {
 
     /// Answers whether there is nothing more to do about a Secret for the remediation of this UID.
     async fn let_go(&self, key: &Key, uid: &str) -> bool {
+        if self.holds.is_refused(&key.0) {
+            return true;
+        }
         let turn = self.holds.turn(key);
         let let_go = async {
             let _turn = turn.lock().await;
@@ -236,37 +214,24 @@ impl BmcAccess {
 
     async fn write_finalizer(&self, key: &Key, ending: Option<&str>) -> Result<(), ShellError> {
         let secrets = Api::<Secret>::namespaced(self.client.clone(), &key.0);
-        // A write of ours may have been carried out without an answer: what was seen does for a release only where none
-        // was permitted.
-        let seen = self.holds.take_seen(key);
-        let found = match seen.filter(|_| ending.is_none() || self.holds.is_refused(&key.0)) {
-            Some(seen) => seen,
-            None => {
-                // Without its content.
-                let found = within("reading the BMC's Secret", secrets.get_metadata_opt(&key.1)).await?;
-                let Some(found) = found else { return Ok(()) };
-                found.metadata
-            }
-        };
+        // Without its content.
+        let found = within("reading the BMC's Secret", secrets.get_metadata_opt(&key.1)).await?;
+        let Some(found) = found else { return Ok(()) };
         let is_ours = |finalizer: &String| finalizer == keys::SECRET_FINALIZER;
-        let mut finalizers = found.finalizers.clone().unwrap_or_default();
+        let mut finalizers = found.finalizers().to_vec();
         let is_held = finalizers.iter().any(is_ours);
-        if is_held == ending.is_none() {
-            self.holds.saw(&found);
-        }
         match ending {
             // Nothing can be put on what is being deleted.
-            None if is_held || found.deletion_timestamp.is_some() => return Ok(()),
+            None if is_held || found.metadata.deletion_timestamp.is_some() => return Ok(()),
             None => finalizers.push(keys::SECRET_FINALIZER.to_owned()),
             Some(ending) if !is_held || self.is_needed(key, ending).await? => return Ok(()),
             Some(_) => finalizers.retain(|finalizer| !is_ours(finalizer)),
         }
-        let before = found.resource_version.clone().unwrap_or_default();
+        let before = found.resource_version().unwrap_or_default();
         let change = Patch::Merge(json!({"metadata": {"resourceVersion": before, "finalizers": finalizers}}));
         let parameters = PatchParams::default();
         let call = secrets.patch_metadata(&key.1, &parameters, &change);
         let written = within("writing our finalizer on the BMC's Secret", call).await?;
-        self.holds.saw(&written.metadata);
         let written = written.resource_version().unwrap_or_default();
         self.holds
             .note_written(format!("{}/{}", key.0, key.1), before, written);
@@ -289,18 +254,6 @@ impl BmcAccess {
                  components/bmc-secrets-held in the namespace to have that"
             );
         }
-    }
-}
-
-/// What holding a Secret depends on. An annotation of kubectl may quote the whole Secret, so that none is kept.
-pub(super) fn without_content(secret: &ObjectMeta) -> ObjectMeta {
-    ObjectMeta {
-        namespace: secret.namespace.clone(),
-        name: secret.name.clone(),
-        resource_version: secret.resource_version.clone(),
-        finalizers: secret.finalizers.clone(),
-        deletion_timestamp: secret.deletion_timestamp.clone(),
-        ..ObjectMeta::default()
     }
 }
 

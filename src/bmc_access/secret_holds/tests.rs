@@ -28,25 +28,6 @@ fn what_the_role_does_not_permit_is_told_once() {
 }
 
 #[test]
-fn an_older_read_hides_no_later_one() {
-    let holds = SecretHolds::default();
-    let key = ("metal".to_owned(), "bmc".to_owned());
-    let saw = |version: &str| {
-        holds.saw(&ObjectMeta {
-            namespace: Some(key.0.clone()),
-            name: Some(key.1.clone()),
-            resource_version: Some(version.to_owned()),
-            ..ObjectMeta::default()
-        });
-    };
-    saw("9");
-    saw("10");
-    saw("9");
-    let seen = holds.take_seen(&key).and_then(|seen| seen.resource_version);
-    assert_eq!(seen.as_deref(), Some("10"));
-}
-
-#[test]
 fn a_secret_is_held_once_in_a_phase_and_not_after_the_end() {
     let holds = SecretHolds::default();
     let claim = (("metal".to_owned(), "bmc".to_owned()), "a".to_owned());

@@ -157,17 +157,11 @@ impl Step<'_> {
         let retries = &self.strategy.retries;
         let attempts = u32::try_from(attempt).unwrap_or(u32::MAX);
         if attempts >= retries.attempts || self.facts.deletion_requested {
-            return match self.journal.phase {
-                // That was the time for it.
-                Phase::PoweringOn => self.fail(obstacle),
-                Phase::Pending
-                | Phase::Holding
-                | Phase::PoweringOff
-                | Phase::Fencing
-                | Phase::Booting
-                | Phase::Succeeded
-                | Phase::Cancelled
-                | Phase::Failed => self.fail_once_settled(obstacle),
+            // A power-on had its time already.
+            return if self.journal.phase == Phase::PoweringOn {
+                self.fail(obstacle)
+            } else {
+                self.fail_once_settled(obstacle)
             };
         }
         let next = self.soon(retries.pause_after(attempts));

@@ -31,7 +31,7 @@ impl Step<'_> {
             return Ok(());
         };
         let Some(subject) = self.journal.subject.clone() else {
-            self.power_is_settled("of which host is not known");
+            self.power_is_settled("it is not known which host that is");
             return Ok(());
         };
         if self.facts.leave_off {

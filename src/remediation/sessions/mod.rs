@@ -8,6 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use remediator_api::PowerCycleRemediation;
 use remediator_bmc::Bmcs;
 use remediator_core::facts::Facts;
+use remediator_core::journal::Journal;
 use tokio::time::{Instant, timeout_at};
 
 use crate::bmc_access::conversation::{Asker, Conversation};
@@ -20,9 +21,9 @@ use crate::remediation::observing::expected_uuid;
 /// The longest that ending a predecessor's session may hold up its remediation.
 const LEFT_SESSION_DEADLINE: Duration = Duration::from_secs(10);
 
-/// For how long a session of a remediation that has ended is looked after: a BMC ends one by itself that is not used,
-/// commonly after 30 min (DSP0266 leaves the time to it). After a start, all others are left alone.
-const SESSION_LIFETIME: SignedDuration = SignedDuration::from_mins(30);
+/// How long ago a remediation may have ended for this process to look after what its predecessor may have left: one that
+/// died at the end was followed within moments. After a start, nothing is asked for all that ended before.
+const JUST_ENDED: SignedDuration = SignedDuration::from_mins(5);
 
 /// Ends the session of a predecessor whose remediation needs no BMC any more. Where it does need it, the
 /// conversation begins with that.
@@ -63,10 +64,17 @@ pub(crate) async fn end_left_session(
 
 /// The host of a remediation that ended a short time ago, perhaps with the process that was to close its session.
 fn of_ended(remediation: &PowerCycleRemediation, now: Timestamp) -> Option<ResolvedHost> {
-    let journal = remediation.journal().filter(|journal| journal.phase.is_final())?;
-    let young = now.saturating_sub(SESSION_LIFETIME).unwrap_or(Timestamp::MIN);
-    let is_young = journal.phase_started.is_some_and(|ended| ended >= young);
-    is_young.then(|| journalled::host_of_session(journal)).flatten()
+    let journal = remediation.journal()?;
+    has_just_ended(journal, now)
+        .then(|| journalled::host_of_session(journal))
+        .flatten()
+}
+
+/// Whether a remediation ended so short a time ago that a predecessor may have died over its end.
+pub(crate) fn has_just_ended(journal: &Journal, now: Timestamp) -> bool {
+    let earliest = now.saturating_sub(JUST_ENDED).unwrap_or(Timestamp::MIN);
+    let ended = journal.phase_started.filter(|_| journal.phase.is_final());
+    ended.is_some_and(|ended| ended >= earliest)
 }
 
 /// The longest that all conversations together may take to end. The process is killed when it takes too long to
@@ -97,3 +105,6 @@ pub(crate) async fn end_all_sessions(memories: &Memories, bmcs: &Bmcs) {
         "sessions at BMCs ended; those of BMCs that were late end by themselves"
     );
 }
+
+#[cfg(test)]
+mod tests;
