@@ -114,11 +114,14 @@ impl Stage {
         });
     }
 
-    /// Waits until calls pass. Those of a daemon that is dead never do.
-    async fn open(&self, life: u64) {
+    /// Waits until calls pass. Those of a daemon that is dead never do. Whether they did at once.
+    async fn open(&self, life: u64) -> bool {
         let passes = |now: &Progress| !now.shut && now.life == life;
+        let mut progress = self.progress.subscribe();
+        let at_once = passes(&progress.borrow());
         // Ours, and so it stays.
-        let _ = self.progress.subscribe().wait_for(passes).await;
+        let _ = progress.wait_for(passes).await;
+        at_once
     }
 
     fn view_for_a_while(&self, view: View, lasts: Duration) {
@@ -141,7 +144,9 @@ impl Stage {
             What::Delay => tokio::time::sleep(fault.what.lasts()).await,
             // After a call its answer is on its way; what comes next waits.
             What::Kill | What::Freeze if when == When::After => {}
-            What::Kill | What::Freeze => self.open(life).await,
+            What::Kill | What::Freeze => {
+                self.open(life).await;
+            }
             What::See(view) => self.view_for_a_while(view, fault.what.lasts()),
         }
         true
@@ -158,7 +163,10 @@ impl Gate for Stage {
     }
 
     async fn pass<A: Send>(&self, call: &Call, made: impl Future<Output = A> + Send) -> Option<A> {
-        self.open(call.life).await;
+        if !self.open(call.life).await {
+            // It was made before the daemon stood still, which was meant to make none. No answer, and no late command.
+            return None;
+        }
         let Some(fault) = self.meets(&call.name) else {
             return Some(made.await);
         };
