@@ -6,6 +6,7 @@
 
 #![allow(clippy::indexing_slicing, reason = "a test that fails says so")]
 
+mod phases;
 mod shared;
 mod vanished;
 

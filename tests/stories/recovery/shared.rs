@@ -27,11 +27,11 @@ async fn a_host_comes_back_when_policy_and_health_check_are_gone() -> world::Out
     Ok(come_back(&world).await?)
 }
 
-fn secrets(world: &World) -> Api<Secret> {
+pub(super) fn secrets(world: &World) -> Api<Secret> {
     Api::namespaced(world.client.clone(), &world.namespace)
 }
 
-fn secret_of(host: &WorldHost) -> String {
+pub(super) fn secret_of(host: &WorldHost) -> String {
     format!("{}-bmc", host.name)
 }
 
@@ -63,12 +63,17 @@ async fn a_secret_that_is_gone_is_told_and_the_next_of_its_name_is_used() -> wor
     );
     assert!(told.contains(&missing), "{told}");
     assert_eq!(host.transitions(), (1, 0), "when it is told");
+    put_back(&world, host).await?;
+    Ok(is_on(&world, host).await?)
+}
+
+/// Its Secret, as it was.
+pub(super) async fn put_back(world: &World, host: &WorldHost) -> Result<()> {
     let login = json!({
         "username": host.bmc.credentials().username, "password": host.bmc.credentials().password,
         "ca.crt": host.bmc.ca_pem(),
     });
-    objects::create_secret(&world, &host.name, login).await?;
-    Ok(is_on(&world, host).await?)
+    objects::create_secret(world, &host.name, login).await
 }
 
 /// Deleted while it is in use, it stays until its host is back; one that is not deleted is as it was in the end.

@@ -24,7 +24,7 @@ const USUAL_RELEASE: SignedDuration = SignedDuration::from_secs(10);
 const NAMED_LEFTOVERS: usize = 3;
 
 /// Shortest time a host stays off, so that a late power-off command cannot hit it after On.
-const MINIMUM_OFF: SignedDuration = SignedDuration::from_secs(5);
+pub(super) const MINIMUM_OFF: SignedDuration = SignedDuration::from_secs(5);
 
 impl Step<'_> {
     pub(super) fn watch_and_clean_up(&mut self, release: &Release, evidence: &OffEvidence) -> Next {

@@ -261,10 +261,14 @@ impl Step<'_> {
 
     /// Until when a host that is read Off is not powered on: a power-off that was sent may be carried out late.
     pub(super) fn while_a_power_off_may_come(&self) -> Option<Timestamp> {
+        Some(self.off_long_enough(self.off_since())).filter(|until| *until > self.now)
+    }
+
+    /// Since when every read has said Off.
+    pub(super) fn off_since(&self) -> Timestamp {
         let reads = self.facts.observed.reads.iter().rev();
         let off = reads.take_while(|read| read.power == PowerState::Off);
-        let off_since = off.last().map_or(self.now, |first| first.began);
-        Some(self.off_long_enough(off_since)).filter(|until| *until > self.now)
+        off.last().map_or(self.now, |first| first.began)
     }
 
     /// Why the remediation failed, for as long as its host may be off.

@@ -2,6 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::clearing::MINIMUM_OFF;
 use super::pending::IDENTITY_AGE;
 use super::sending::CAME_ON;
 use super::subject::{self, NotDue};
@@ -22,6 +23,10 @@ const LIVE_CHECK_AGE: SignedDuration = SignedDuration::from_secs(2);
 
 /// The same where there is no Node: all Nodes of the cluster are listed then, page by page, which takes longer.
 const LIST_AGE: SignedDuration = SignedDuration::from_secs(8);
+
+/// For how long a host that is off waits for leave to be told so once more. What is only being read anew is read by
+/// then.
+const IN_VAIN_FOR: SignedDuration = SignedDuration::from_secs(30);
 
 /// Distance of live checks when the API server is too slow for a fresh one.
 const LIVE_CHECK_PACE: SignedDuration = SignedDuration::from_secs(4);
@@ -87,6 +92,12 @@ impl Step<'_> {
         match due {
             Ok(()) => self.send_power_off(intent, subject, live),
             // A command that was sent before may still be carried out: no second one, only reads.
+            Err(NotDue::Withdrawn(obstacle) | NotDue::Waits(obstacle, _))
+                if self.keeps_off_in_vain(intent) =>
+            {
+                self.is_not_sent_any_more();
+                self.attempt_failed(&obstacle)
+            }
             Err(_) if intent.sends > 1 => self.poll(intent, intent.journalled),
             Err(NotDue::Recovered) if is_first => self.recovered(),
             Err(NotDue::Withdrawn(obstacle)) if is_first => self.withdrawn(&obstacle),
@@ -97,6 +108,23 @@ impl Step<'_> {
             // What an earlier attempt may have left off is settled in Pending.
             Err(NotDue::Withdrawn(obstacle)) => self.back_to_pending(&obstacle, Some(now)),
             Err(NotDue::Waits(obstacle, until)) => self.back_to_pending(&obstacle, until),
+        }
+    }
+
+    /// Whether a host is off already, and a repetition of the power-off, without which Off proves nothing, has been
+    /// forbidden for a while to whoever looks after it now.
+    fn keeps_off_in_vain(&self, intent: &Intent) -> bool {
+        let begun = self.journal.phase_started.max(self.facts.observed.taken_up);
+        let late = begun.is_none_or(|begun| after(begun, IN_VAIN_FOR) <= self.now);
+        let read = self.right_read_since(intent.journalled);
+        let off = read.is_some_and(|read| read.power == PowerState::Off);
+        intent.sends > 1 && late && off && after(self.off_since(), MINIMUM_OFF) <= self.now
+    }
+
+    /// Nobody but this process could have sent it.
+    fn is_not_sent_any_more(&mut self) {
+        if let Some(intent) = &mut self.journal.intent {
+            intent.not_after = self.now;
         }
     }
 

@@ -64,7 +64,7 @@ impl Sim {
                     began,
                     objects,
                     report,
-                    host: Ok(()),
+                    host: self.host.as_ref().map(drop).map_err(Clone::clone),
                     node_lease,
                 };
                 if !had_no_node {

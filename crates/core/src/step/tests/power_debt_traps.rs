@@ -6,7 +6,7 @@ use super::power_debt::live_on;
 use super::shell::{Fault, Sim};
 use super::world::{Cause, Says};
 use crate::decision::{Act, Effect};
-use crate::facts::Lookup;
+use crate::facts::{Lookup, Obstacle};
 use crate::phase::{Phase, Reason};
 
 const LONG: i64 = 3 * 3_600_000;
@@ -94,6 +94,25 @@ fn invariant_1_an_acknowledgement_that_was_taken_back_is_not_believed_by_a_succe
         sim.power_offs() > before,
         "Off proves nothing without an acknowledgement"
     );
+}
+
+/// Without a description of the host no power-off is repeated, and without a repetition Off proves nothing to a
+/// successor: waiting for the deadline would only keep the host off.
+#[test]
+fn a_successor_that_may_not_repeat_the_power_off_brings_the_host_back_soon() {
+    let mut sim = Sim::new();
+    sim.run_until(sends_off);
+    sim.turn(Fault::CrashAfterAct);
+    sim.host = Err(Obstacle::new(Reason::HostNotFound, "no BMCEndpoint"));
+    let begun = sim.world.now;
+
+    sim.run_until(|sim| sim.world.host.on);
+
+    let story = &sim.journal.message;
+    let took = sim.world.now - begun;
+    assert!(sim.world.host.on && took < SOON, "after {took} ms: {story}");
+    assert_eq!((sim.power_offs(), sim.edges(true, 1)), (1, 1), "{story}");
+    assert!(!sim.world.tainted(), "{story}");
 }
 
 #[test]
