@@ -11,6 +11,7 @@ use anyhow::{Context as _, Result};
 use bmc_simulator::{Command, Event, Fault, IpmiFault, Power, RequestClass};
 use harness::Cluster;
 use remediator_bmc::Protocol;
+use remediator_core::journal::Journal;
 use remediator_core::phase::Phase;
 use serde_json::{Value, json};
 use world::fault::calls::naming;
@@ -110,9 +111,10 @@ async fn bmcs_that_are_away_longer_than_every_deadline_leave_no_host_off() -> wo
 }
 
 async fn outlives_its_bmc(world: &World, host: &WorldHost, of: (Protocol, Moment)) -> Result<()> {
+    power_on_is_unanswered(host, of)?;
     world.falls_silent(host).await?;
     let remediation = world.request(host, strategy()).await?;
-    is_there(world, host, &remediation, of).await?;
+    is_there(world, host, &remediation, of.1).await?;
     is_away(host, of.0)?;
     // What is awaited is that nothing happens.
     tokio::time::sleep(outage()).await;
@@ -139,9 +141,10 @@ async fn outlives_its_daemon(cluster: &Cluster, of: (Protocol, Moment)) -> Resul
     let (host, only) = (&world.hosts[0], Scenario::Taint.only(&world));
     let api = ApiFront::start(cluster, Arc::new(Stage::default()), naming, Some(only)).await?;
     let daemon = api.start_daemon(DAEMON)?;
+    power_on_is_unanswered(host, of)?;
     world.falls_silent(host).await?;
     let remediation = world.request(host, strategy()).await?;
-    is_there(&world, host, &remediation, of).await?;
+    is_there(&world, host, &remediation, of.1).await?;
     daemon.kill().await?;
     host.bmc.clear_faults();
     // What is awaited is that nothing happens.
@@ -174,12 +177,23 @@ async fn comes_back(host: &WorldHost) -> Result<()> {
     Ok(())
 }
 
-async fn is_there(
-    world: &World,
-    host: &WorldHost,
-    remediation: &str,
-    (protocol, moment): (Protocol, Moment),
-) -> Result<()> {
+/// The second power command, which is the power-on, is not answered, where that is the moment.
+fn power_on_is_unanswered(host: &WorldHost, (protocol, moment): (Protocol, Moment)) -> Result<()> {
+    let unanswered = match protocol {
+        Protocol::Redfish => Fault::Hang.on(RequestClass::Reset),
+        Protocol::Ipmi => Fault::Ipmi(IpmiFault::LoseRequest).on(RequestClass::IpmiChassisControl),
+    };
+    match moment {
+        Moment::PoweringOn => Ok(host.bmc.inject(unanswered.skip(1))?),
+        Moment::PoweringOff | Moment::Fencing | Moment::Booting => Ok(()),
+    }
+}
+
+async fn is_there(world: &World, host: &WorldHost, remediation: &str, moment: Moment) -> Result<()> {
+    let is_in = async |phase: Phase| {
+        let came = move |journal: &Journal| journal.phase >= phase;
+        world.remediation_until(remediation, LONG, came).await.map(drop)
+    };
     match moment {
         Moment::PoweringOff => {
             let told = |event: &Event| {
@@ -193,21 +207,11 @@ async fn is_there(
             };
             host.sees("the power-off", LONG, told).await
         }
-        Moment::Fencing => world.is_tainted(host, LONG).await,
+        Moment::Fencing => is_in(Phase::Fencing).await,
         Moment::PoweringOn => {
-            world.is_tainted(host, LONG).await?;
-            let unanswered = match protocol {
-                Protocol::Redfish => Fault::Hang.on(RequestClass::Reset),
-                Protocol::Ipmi => Fault::Ipmi(IpmiFault::LoseRequest).on(RequestClass::IpmiChassisControl),
-            };
-            host.bmc.inject(unanswered)?;
             let came = |event: &Event| matches!(event, Event::FaultApplied { .. });
             host.sees("a power-on that is not answered", LONG, came).await
         }
-        Moment::Booting => {
-            let booting = |journal: &remediator_core::journal::Journal| journal.phase >= Phase::Booting;
-            world.remediation_until(remediation, LONG, booting).await?;
-            Ok(())
-        }
+        Moment::Booting => is_in(Phase::Booting).await,
     }
 }

@@ -81,7 +81,7 @@ fn fault(what: What, when: When, call: &str) -> Fault {
 }
 
 /// Whether a call changes anything that outlives the daemon.
-fn changes(call: &str) -> bool {
+pub(super) fn changes(call: &str) -> bool {
     !call.contains("/get-") && !call.contains("/bmc-get-")
 }
 

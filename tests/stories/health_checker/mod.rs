@@ -38,7 +38,7 @@ async fn control_plane() -> Result<Cluster> {
 }
 
 /// How long any one thing may take.
-const PATIENCE: Duration = Duration::from_secs(75);
+const PATIENCE: Duration = Duration::from_mins(2);
 const LONG: Duration = Duration::from_mins(2);
 
 /// Policy, Lease and NodeHealthCheck are of the whole cluster: a test that changes them has them alone.

@@ -20,7 +20,7 @@ const GROUP: &str = "cluster.x-k8s.io";
 const VERSION: &str = "v1beta2";
 
 /// How long what a controller writes may take.
-const PATIENCE: Duration = Duration::from_secs(75);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Label of the workers that the health checks of these worlds select.
 const ROLE: &str = "example.org/role";

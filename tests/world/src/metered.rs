@@ -9,7 +9,7 @@ use harness::process::{ChildDaemon, DaemonCommand};
 use super::{DAEMON_GROUPS, DAEMON_USER, pool};
 
 /// How long any one thing may take.
-const PATIENCE: Duration = Duration::from_secs(75);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A daemon whose metrics are read.
 pub struct Daemon {
