@@ -119,6 +119,7 @@ async fn start(
     count(&metrics, &caches, &bmc.bmcs);
     tracing::info!(out_of_service_taint = supported, "ready");
     let parts = parts(&sources, &bmc, &reporter);
+    parts.remediator.admitted.watched_from(clock.now());
     drive(&parts, in_workload, mhc_changes, tasks);
     let leftover = leftover_taints::in_workload(Arc::clone(&parts.remediator), left_in_workload);
     tasks.spawn(async move {
@@ -138,12 +139,10 @@ fn name(ended: Option<Result<&'static str, tokio::task::JoinError>>) -> String {
 
 pub(super) fn parts(sources: &Arc<Sources>, bmc: &Arc<BmcAccess>, reporter: &Reporter) -> Parts {
     let checker = Arc::new(Checker::default());
+    let remediator = Remediator::new(Arc::clone(sources), Arc::clone(bmc), reporter.clone());
+    let admitted = Arc::clone(&remediator.admitted);
     Parts {
-        remediator: Arc::new(Remediator::new(
-            Arc::clone(sources),
-            Arc::clone(bmc),
-            reporter.clone(),
-        )),
+        remediator: Arc::new(remediator),
         intakes: Arc::new(Intakes::new(Arc::clone(sources), reporter.clone())),
         health_checker: Arc::new(MhcController {
             sources: Arc::clone(sources),
@@ -157,6 +156,7 @@ pub(super) fn parts(sources: &Arc<Sources>, bmc: &Arc<BmcAccess>, reporter: &Rep
             conditions: ConditionWriter::new(sources.clock.clone()),
             findings: Findings::default(),
             checker,
+            admitted,
         }),
     }
 }

@@ -21,12 +21,15 @@ use crate::api_call::ShellError;
 use crate::bmc_access::cluster_networks::some_are_listed;
 use crate::mhc::activation;
 use crate::readiness::state::{Readiness, rules};
-use crate::report::conditions::{ACCEPTED, READY, Statement};
+use crate::report::conditions::{ACCEPTED, READY, REMEDIATION_ALLOWED, Statement};
 use crate::snapshot::{Sources, host};
 use crate::watch::caches;
 use crate::watch::caches::Guarded;
 use crate::watch::indexed_store::IndexedStore;
 use crate::watch::indexes::EndpointIndex;
+
+/// Distance of two looks at the brakes.
+const BRAKES_TOLD: Duration = Duration::from_secs(15);
 
 pub(crate) async fn endpoint(
     guarded: Arc<Guarded<BMCEndpoint>>,
@@ -195,6 +198,7 @@ pub(crate) async fn policy(
                 .as_ref()
                 .map_or(&[][..], |status| &status.conditions);
             let mut statements = vec![accepted(judge_policy(policy), generation), role.clone()];
+            statements.extend(allowed(policy, &context));
             // Until that was looked at, what an earlier process said holds.
             statements.extend(activation::statements(
                 |api| context.checker.mode(api),
@@ -219,12 +223,27 @@ pub(crate) async fn policy(
     if identity_changed && !said_before && role.status == "False" {
         context.reporter.tell(&guarded.object_ref(&()), &role).await;
     }
-    Ok(Action::await_change())
+    Ok(Action::requeue(BRAKES_TOLD))
+}
+
+/// Whether the brakes let anything begin. Of the policy that counts.
+fn allowed(policy: &RemediationPolicy, context: &Readiness) -> Option<Statement> {
+    if policy.name_any() != POLICY_NAME {
+        return None;
+    }
+    let brakes = context.admitted.brakes(&context.sources);
+    let verdict = brakes.map(|used| (Reason::WithinLimits, used));
+    Some(Statement::verdict(
+        REMEDIATION_ALLOWED,
+        verdict,
+        policy.metadata.generation,
+    ))
 }
 
 fn judge_policy(policy: &RemediationPolicy) -> Result<String, Obstacle> {
     some_are_listed(&policy.spec.bmc)?;
     policy.spec.strategy_of_triggers()?;
+    policy.spec.limits.limits()?;
     Ok("in force".to_owned())
 }
 

@@ -11,6 +11,7 @@ use remediator_core::readiness::schedule::HostKey;
 
 use crate::bmc_access::BmcAccess;
 use crate::mhc::Checker;
+use crate::remediation::admission::Admitted;
 use crate::report::Reporter;
 use crate::report::condition_writer::ConditionWriter;
 use crate::snapshot::Sources;
@@ -24,6 +25,7 @@ pub(crate) struct Readiness {
     pub(crate) conditions: ConditionWriter,
     pub(crate) findings: Findings,
     pub(crate) checker: Arc<Checker>,
+    pub(crate) admitted: Arc<Admitted>,
 }
 
 /// The rules for checks: the interval and what else the policy says about BMCs.

@@ -43,7 +43,7 @@ pub(crate) struct Remediator {
     pub(crate) bmc: Arc<BmcAccess>,
     pub(crate) reporter: Reporter,
     pub(crate) memories: Memories,
-    pub(crate) admitted: Admitted,
+    pub(crate) admitted: Arc<Admitted>,
     pub(crate) keepers: Keepers,
 }
 
@@ -54,7 +54,7 @@ impl Remediator {
             bmc,
             reporter,
             memories: Memories::default(),
-            admitted: Admitted::default(),
+            admitted: Arc::default(),
             keepers: Keepers::default(),
         }
     }

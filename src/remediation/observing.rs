@@ -6,7 +6,7 @@ use kube::{Resource as _, ResourceExt as _};
 use remediator_api::PowerCycleRemediation;
 use remediator_api::target_ref::{begun, to_bring_back};
 use remediator_core::decision::Observation;
-use remediator_core::facts::{Facts, Obstacle};
+use remediator_core::facts::{Facts, LiveCheck, Obstacle};
 use remediator_core::identity::SystemUuid;
 use remediator_core::journal::Subject;
 use remediator_core::observed::{PowerRead, Reading};
@@ -100,7 +100,7 @@ impl Acting<'_> {
                 .map(|resolved| resolved.host.clone())
                 .map_err(Clone::clone);
             let look = live::without_node(&self.context.sources, self.remediation, &self.nodes, &host);
-            memory.live_check = Some(Box::pin(look).await?);
+            memory.live_check = Some(self.with_fleet(Box::pin(look).await?));
             return Ok(());
         }
         let node = self.node_name();
@@ -110,8 +110,18 @@ impl Acting<'_> {
             .observed
             .note_live_check(&look, self.context.sources.clock.now());
         memory.node_metadata = metadata;
-        memory.live_check = Some(look);
+        memory.live_check = Some(self.with_fleet(look));
         Ok(())
+    }
+
+    /// A look, with what the brakes go by. Where the Node's cluster cannot be asked, nothing is known.
+    fn with_fleet(&self, look: LiveCheck) -> LiveCheck {
+        let nodes = self.nodes.as_ref().ok();
+        let fleet = nodes.map(|nodes| self.context.admitted.fleet(self.context, self.remediation, nodes));
+        LiveCheck {
+            fleet: fleet.unwrap_or_default(),
+            ..look
+        }
     }
 
     pub(crate) async fn read_power(&self, memory: &mut Memory) -> Result<(), ShellError> {

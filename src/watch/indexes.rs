@@ -3,20 +3,22 @@
 use std::collections::BTreeSet;
 
 use ipnet::IpNet;
+use jiff::Timestamp;
 use kube::ResourceExt as _;
 use remediator_api::guarded::Guarded;
-use remediator_api::target_ref::{about, begun, may_act};
+use remediator_api::target_ref::{about, begun, is_taken_back, may_act};
 use remediator_api::views::cluster_api::Cluster;
 use remediator_api::views::{Machine, MachineHealthCheck, Node};
 use remediator_api::{
     BMCEndpoint, PowerCycleRemediation, PowerCycleRemediationTemplate, RemediationPolicy, keys,
 };
 use remediator_bmc::{RangeUse, ReservedRange};
+use remediator_core::admission::Stage;
 use remediator_core::health::rules::CLUSTER_NAME_LABEL;
 use remediator_core::identity::SystemUuid;
-use remediator_core::journal::Subject;
+use remediator_core::journal::{Journal, Subject};
 use remediator_core::machine_api::MachineApi;
-use remediator_core::phase::Reason;
+use remediator_core::phase::{Phase, Reason};
 
 use crate::watch::indexed_store::{Indexed, NoKey};
 
@@ -37,6 +39,10 @@ pub(crate) enum NodeIndex {
     TaintedBy(String),
     /// Addresses that it uses itself, or its pods.
     Range(IpNet),
+    /// It is not Ready, or cannot be read.
+    NotReady,
+    /// A label that names a failure domain, and its value.
+    Domain(String, String),
 }
 
 /// By what Machines are found.
@@ -77,6 +83,12 @@ pub(crate) enum RemediationIndex {
     Bmc(String),
     /// System UUID of a host that had no Node when something was begun, the same for both byte orders.
     Uuid(SystemUuid),
+    /// It acts, or is between two attempts, in a cluster: in which Cluster, or in the daemon's own.
+    AtWork(Option<(String, String)>),
+    /// It began a power-off within this [`span_of`] time.
+    PoweredOff(i64),
+    /// It has failed at what it had begun, within this [`span_of`] time.
+    Failed(i64),
     /// Something was begun, and there was no Node.
     HadNoNode,
     /// Nothing was begun, so its Node may be any.
@@ -97,6 +109,12 @@ impl Indexed for Node {
             found.extend([NodeIndex::Tainted, NodeIndex::TaintedBy(uid.clone())]);
         }
         found.extend(identity(object));
+        if !object.0.as_ref().is_ok_and(Node::is_ready) {
+            found.push(NodeIndex::NotReady);
+        }
+        let domains = object.labels().iter();
+        let domains = domains.filter(|(label, _)| label.starts_with(keys::TOPOLOGY_PREFIX));
+        found.extend(domains.map(|(label, name)| NodeIndex::Domain(label.clone(), name.clone())));
         if let Ok(node) = &object.0 {
             if node.machine_link(MachineApi::ClusterApi).is_some() {
                 found.push(NodeIndex::OfClusterApi);
@@ -194,10 +212,15 @@ impl Indexed for PowerCycleRemediation {
         }
         let journal = remediation.status.as_ref().map(|status| &status.journal);
         let is_held_up = journal.is_some_and(|journal| {
-            journal.is_because(Reason::AnotherRemediationActive) || journal.open_escalation().is_some()
+            journal.is_because(Reason::AnotherRemediationActive)
+                || journal.is_because(Reason::WaitingForBudget)
+                || journal.open_escalation().is_some()
         });
         if is_held_up {
             found.push(RemediationIndex::HeldUp);
+        }
+        if let Some(journal) = journal {
+            found.extend(of_brakes(remediation, journal));
         }
         match begun(remediation) {
             None => found.push(RemediationIndex::NotBegun),
@@ -210,6 +233,43 @@ impl Indexed for PowerCycleRemediation {
         }
         found
     }
+}
+
+/// Of remediations that did something a while ago, those of the last while are found without the others.
+const SPAN: i64 = 600;
+
+/// In which span of time it is.
+pub(crate) fn span_of(time: Timestamp) -> i64 {
+    time.as_second().div_euclid(SPAN)
+}
+
+/// The spans from a time until another.
+pub(crate) fn spans(from: Timestamp, until: Timestamp) -> impl Iterator<Item = i64> {
+    span_of(from)..=span_of(until)
+}
+
+/// What the brakes count.
+fn of_brakes(remediation: &PowerCycleRemediation, journal: &Journal) -> Vec<RemediationIndex> {
+    let powered_off = journal
+        .timeline
+        .iter()
+        .filter(|entry| entry.phase == Phase::PoweringOff);
+    let spans: BTreeSet<i64> = powered_off.map(|entry| span_of(entry.at)).collect();
+    let mut found: Vec<_> = spans.into_iter().map(RemediationIndex::PoweredOff).collect();
+    match Stage::of(journal, is_taken_back(remediation)) {
+        Stage::Begun | Stage::BetweenAttempts => {
+            found.push(RemediationIndex::AtWork(cluster_of(remediation)));
+        }
+        Stage::Failed(at) => found.push(RemediationIndex::Failed(span_of(at))),
+        Stage::Waiting | Stage::Admitted | Stage::Over => {}
+    }
+    found
+}
+
+/// The Cluster of the host of a remediation that has begun; none for the daemon's own cluster.
+pub(crate) fn cluster_of(remediation: &PowerCycleRemediation) -> Option<(String, String)> {
+    let name = begun(remediation)?.cluster.clone()?;
+    Some((remediation.namespace().unwrap_or_default(), name))
 }
 
 /// What a remediation is about by what it asks for and by its journal.

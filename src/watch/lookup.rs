@@ -76,9 +76,17 @@ pub(crate) fn health_check(check: &Guarded<MachineHealthCheck>, machine: &Machin
 
 pub(crate) fn policy(policy: Option<&Guarded<RemediationPolicy>>) -> Lookup<Policy> {
     let name = remediation_policy::POLICY_NAME;
-    of(policy, "RemediationPolicy", name).map(|policy| Policy {
-        paused: policy.spec.paused,
-    })
+    match of(policy, "RemediationPolicy", name) {
+        Lookup::Present(policy) => match policy.spec.limits.limits() {
+            Ok(limits) => Lookup::Present(Policy {
+                paused: policy.spec.paused,
+                limits,
+            }),
+            Err(obstacle) => Lookup::Unreadable(obstacle.detail),
+        },
+        Lookup::Absent => Lookup::Absent,
+        Lookup::Unreadable(detail) => Lookup::Unreadable(detail),
+    }
 }
 
 /// Turns what a cache has into what a decision may believe.

@@ -6,6 +6,7 @@ mod api_validation;
 mod bad_input;
 mod bad_input_unparsable;
 mod bmc_cluster;
+mod brakes;
 mod cluster_api;
 mod cluster_api_metal3;
 mod cluster_api_v1beta1;

@@ -66,6 +66,9 @@ pub const CONTROL_PLANE_NODE_LABELS: [&str; 2] = [
     "node-role.kubernetes.io/control-plane",
     "node-role.kubernetes.io/master",
 ];
+/// Prefix of the labels that name the failure domains of a Node (Kubernetes
+/// `staging/src/k8s.io/api/core/v1/well_known_labels.go`).
+pub const TOPOLOGY_PREFIX: &str = "topology.kubernetes.io/";
 /// Key of the taint that releases the workloads of a Node that is off.
 pub const OUT_OF_SERVICE_TAINT: &str = "node.kubernetes.io/out-of-service";
 /// Value of [`OUT_OF_SERVICE_TAINT`].

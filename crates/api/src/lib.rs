@@ -4,6 +4,7 @@ pub mod bmc_endpoint;
 mod go_duration;
 pub mod guarded;
 pub mod keys;
+pub mod limits_spec;
 pub mod readiness_rules;
 pub mod remediation;
 pub mod remediation_policy;

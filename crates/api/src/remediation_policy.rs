@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ConditionsStatus;
+use super::limits_spec::LimitsSpec;
 use super::readiness_rules::ReadinessRules;
 use super::strategy_spec::StrategySpec;
 use remediator_core::checker::activation::HealthChecker;
@@ -45,6 +46,19 @@ pub const POLICY_NAME: &str = "default";
         json_path = ".status.conditions[?(@.type==\"Accepted\")].status",
         description = "Whether the policy is valid"
     ),
+    printcolumn(
+        name = "Allowed",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"RemediationAllowed\")].status",
+        description = "Whether the limits let a remediation begin"
+    ),
+    printcolumn(
+        name = "Limits",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"RemediationAllowed\")].message",
+        priority = 1,
+        description = "What is used of the limits"
+    ),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[serde(rename_all = "camelCase", default)]
@@ -52,6 +66,9 @@ pub struct RemediationPolicySpec {
     /// Nothing new is begun while true. Hosts that are off are still brought back.
     #[schemars(default)]
     pub paused: bool,
+    /// How many hosts may be powered off, and when none may. It holds without a word, too.
+    #[schemars(default)]
+    pub limits: LimitsSpec,
     /// Rules for talking to BMCs.
     #[schemars(default)]
     pub bmc: BmcRules,

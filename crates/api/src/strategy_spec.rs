@@ -85,7 +85,7 @@ pub struct RetriesSpec {
 }
 
 /// Go's duration syntax without signs.
-const GO_DURATION: &str = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$";
+pub(crate) const GO_DURATION: &str = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$";
 
 impl Default for DeadlinesSpec {
     fn default() -> Self {

@@ -4,6 +4,7 @@
 //! specific that carrying it out leaves no choices.
 
 pub mod admission;
+pub mod brakes;
 pub mod checker;
 pub mod decision;
 pub mod eligibility;

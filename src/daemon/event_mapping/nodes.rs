@@ -71,7 +71,12 @@ pub(super) fn concerned(
                     keys.insert(RemediationIndex::NotBegun);
                 }
             }
-            NodeIndex::OfClusterApi | NodeIndex::Tainted | NodeIndex::TaintedBy(_) | NodeIndex::Range(_) => {}
+            NodeIndex::OfClusterApi
+            | NodeIndex::Tainted
+            | NodeIndex::TaintedBy(_)
+            | NodeIndex::Range(_)
+            | NodeIndex::NotReady
+            | NodeIndex::Domain(..) => {}
         }
     }
     caches.remediations.by_any(keys)

@@ -1,19 +1,25 @@
 //! The one place where it is decided, one after the other, which remediation may begin: the pure
 //! [`remediator_core::admission`] on what the caches know of all remediations, and what was admitted already.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, PoisonError};
+mod fleet;
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use jiff::Timestamp;
 use kube::ResourceExt as _;
 use remediator_api::PowerCycleRemediation;
 use remediator_api::target_ref::{about, is_taken_back};
 use remediator_core::admission::{Key, Remediation, Reply, Stage, Unreadable, admit, at_work_beside};
+use remediator_core::brakes::Fleet;
 use remediator_core::decision::{Act, Decision, Observation};
-use remediator_core::facts::Lookup;
+use remediator_core::facts::{Lookup, Obstacle};
 use remediator_core::phase::Phase;
 
 use crate::bmc_access::host::ResolvedHost;
+use crate::clusters::node_cluster::NodeCluster;
 use crate::remediation::Remediator;
+use crate::snapshot::Sources;
 use crate::snapshot::remediation_history::unreadable_remediations;
 use crate::watch::caches::{Caches, readable};
 use crate::watch::indexes::RemediationIndex;
@@ -38,7 +44,7 @@ impl Admitted {
         remediation: &PowerCycleRemediation,
         host: &ResolvedHost,
     ) -> Reply {
-        self.decide_by(&context.sources.caches, &wanting(context, remediation, host))
+        self.decide_braked(context, remediation, &wanting(context, remediation, host))
     }
 
     /// Asks whether a remediation may begin, everything else about which was found in order.
@@ -47,13 +53,66 @@ impl Admitted {
             asks: true,
             ..wanting(context, remediation, host)
         };
-        self.decide_by(&context.sources.caches, &asking);
+        self.decide_braked(context, remediation, &asking);
     }
 
-    fn decide_by(&self, caches: &Caches, own: &Remediation) -> Reply {
-        self.decide(own, |held| {
-            (others(caches, own, held), unreadable_remediations(caches))
+    fn decide_braked(
+        &self,
+        context: &Remediator,
+        remediation: &PowerCycleRemediation,
+        own: &Remediation,
+    ) -> Reply {
+        let sources = &context.sources;
+        let nodes = sources.clusters.nodes_of(remediation);
+        self.decide_by(&sources.caches, own, |held| {
+            let limits = fleet::limits(sources);
+            let nodes = nodes.as_ref().map_err(Clone::clone)?;
+            let fleet = fleet::fleet((sources, &limits), fleet::own(own), nodes, held);
+            limits.allow(&fleet, sources.clock.now())
         })
+    }
+
+    fn decide_by(
+        &self,
+        caches: &Caches,
+        own: &Remediation,
+        brakes: impl FnOnce(&mut Held) -> Result<(), Obstacle>,
+    ) -> Reply {
+        let others = |held: &Held| (others(caches, own, held), unreadable_remediations(caches));
+        self.decide(own, others, brakes)
+    }
+
+    /// From now on the Nodes are watched.
+    pub(crate) fn watched_from(&self, now: Timestamp) {
+        self.lock().watched_since.get_or_insert(now);
+    }
+
+    /// Whether the brakes let a remediation of the daemon's own cluster begin, with what is used of them.
+    pub(crate) fn brakes(&self, sources: &Sources) -> Result<String, Obstacle> {
+        let (limits, now) = (fleet::limits(sources), sources.clock.now());
+        let nodes = sources.clusters.own_nodes();
+        let fleet = fleet::fleet((sources, &limits), (None, None), &nodes, &mut self.lock());
+        let used = limits.describe(&fleet, now);
+        match limits.allow(&fleet, now) {
+            Ok(()) => Ok(used),
+            Err(brake) => Err(Obstacle::new(brake.reason, format!("{}; {used}", brake.detail))),
+        }
+    }
+
+    /// What the brakes go by right before a power-off.
+    pub(crate) fn fleet(
+        &self,
+        context: &Remediator,
+        remediation: &PowerCycleRemediation,
+        nodes: &NodeCluster,
+    ) -> Fleet {
+        let (sources, limits) = (&context.sources, fleet::limits(&context.sources));
+        let own = of_caches(remediation);
+        fleet::fleet((sources, &limits), fleet::own(&own), nodes, &mut self.lock())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Decides about one remediation, on what is known of the others while nobody else is decided about.
@@ -61,8 +120,9 @@ impl Admitted {
         &self,
         own: &Remediation,
         others: impl FnOnce(&Held) -> (Vec<Remediation>, Vec<Unreadable>),
+        brakes: impl FnOnce(&mut Held) -> Result<(), Obstacle>,
     ) -> Reply {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.lock();
         let (mut all, unreadable) = others(&held);
         // One that is gone, or over, works on nothing.
         for uid in held.beside(&own.keys) {
@@ -84,6 +144,13 @@ impl Admitted {
             ..own.clone()
         });
         let reply = admit(&all, &unreadable).remove(&own.uid).unwrap_or_default();
+        let reply = match reply {
+            Reply::Admitted | Reply::NotAsked if !is_admitted => match brakes(&mut held) {
+                Ok(()) => reply,
+                Err(brake) => Reply::Denied(brake),
+            },
+            Reply::Admitted | Reply::NotAsked | Reply::Denied(_) => reply,
+        };
         match &reply {
             Reply::Admitted => {
                 held.insert(own.uid.clone(), own.keys.clone());
@@ -104,14 +171,16 @@ impl Admitted {
     }
 
     pub(crate) fn withdraw(&self, uid: &str) {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        held.remove(uid);
+        self.lock().remove(uid);
     }
 }
 
 /// What was admitted, by UID of the remediation, and who was admitted to a key.
 #[derive(Debug, Default)]
 struct Held {
+    /// When this process began to watch the Nodes.
+    watched_since: Option<Timestamp>,
+    storms: fleet::Storms,
     by_uid: BTreeMap<String, BTreeSet<Key>>,
     by_key: BTreeMap<Key, BTreeSet<String>>,
 }

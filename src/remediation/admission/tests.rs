@@ -21,7 +21,7 @@ fn one(uid: &str, stage: Stage) -> Remediation {
 
 /// What one is told beside these.
 fn told(admitted: &Admitted, own: &Remediation, others: &[Remediation]) -> Reply {
-    admitted.decide(own, |_| (others.to_vec(), Vec::new()))
+    admitted.decide(own, |_| (others.to_vec(), Vec::new()), |_| Ok(()))
 }
 
 fn ask(admitted: &Admitted, uid: &str, others: &[Remediation]) -> Reply {
@@ -192,8 +192,8 @@ proptest! {
                 let others = readable(&all).filter(|other| matters(other, &own, held));
                 (others.map(of_caches).collect(), unreadable_remediations(&caches))
             };
-            let expected = scanned.decide(&own, all);
-            prop_assert_eq!(indexed.decide_by(&caches, &own), expected);
+            let expected = scanned.decide(&own, all, |_| Ok(()));
+            prop_assert_eq!(indexed.decide_by(&caches, &own, |_| Ok(())), expected);
         }
     }
 }

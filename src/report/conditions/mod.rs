@@ -31,6 +31,9 @@ pub const ESCALATED: &str = "Escalated";
 pub const ACCEPTED: &str = "Accepted";
 /// Of an endpoint: whether a remediation of the host would work, by the last check of its BMC.
 pub const READY: &str = "Ready";
+/// Of the policy: whether its brakes let a remediation begin; of the cluster of the daemon. The name is that of a
+/// MachineHealthCheck's condition. Source: openshift/api `machine/v1beta1`.
+pub const REMEDIATION_ALLOWED: &str = "RemediationAllowed";
 /// Of the policy: whether the daemon may watch everything that it needs to.
 pub const ROLE_COMPLETE: &str = "RoleComplete";
 /// Of the policy: whether the daemon evaluates MachineHealthChecks itself.

@@ -11,6 +11,7 @@ use kube::{Client, ResourceExt as _};
 use remediator_api::guarded::Guarded;
 use remediator_api::views::{Machine, Node};
 use remediator_api::{PowerCycleRemediation, RemediationPolicy, remediation_policy};
+use remediator_core::brakes::Fleet;
 use remediator_core::facts::{self, LiveCheck, Lookup, NodeReport, Obstacle, Origin};
 use remediator_core::journal::SavedNode;
 use remediator_core::node_lease::NodeLease;
@@ -113,6 +114,7 @@ async fn joined(
         report: NodeReport::default(),
         host,
         node_lease: Ok(NodeLease::Unused),
+        fleet: Fleet::default(),
     })
 }
 

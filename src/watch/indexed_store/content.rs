@@ -39,6 +39,8 @@ pub(in crate::watch) struct Content<K: Indexed> {
     pub(super) objects: BTreeMap<Arc<ObjectKey>, Object<K>>,
     /// By a number for the key, which is shorter than it; what is found has its keys compared.
     index: BTreeMap<(u64, Arc<ObjectKey>), Object<K>>,
+    /// How many objects have the key of a number.
+    counts: BTreeMap<u64, usize>,
     pub(super) unreadable: BTreeSet<Arc<ObjectKey>>,
     pub(super) revision: u64,
     pub(super) subscribers: Vec<UnboundedSender<Change<K>>>,
@@ -57,6 +59,7 @@ impl<K: Indexed> Content<K> {
         Self {
             objects: BTreeMap::new(),
             index: BTreeMap::new(),
+            counts: BTreeMap::new(),
             unreadable: BTreeSet::new(),
             revision: 0,
             subscribers: Vec::new(),
@@ -74,6 +77,10 @@ impl<K: Indexed> Content<K> {
             .map(|(_, object)| Arc::clone(object))
     }
 
+    pub(super) fn count(&self, key: &K::Key) -> usize {
+        self.counts.get(&number(key)).copied().unwrap_or(0)
+    }
+
     /// These objects, counted.
     pub(super) fn visit(&self, found: impl Iterator<Item = Object<K>>) -> Vec<Object<K>> {
         let found: Vec<_> = found.collect();
@@ -89,8 +96,12 @@ impl<K: Indexed> Content<K> {
         let key = Arc::new(ObjectKey::of(object.as_ref()));
         let before = self.remove(&key);
         for of in K::keys(object) {
-            self.index
-                .insert((number(&of), Arc::clone(&key)), Arc::clone(object));
+            let number = number(&of);
+            let twice = self.index.insert((number, Arc::clone(&key)), Arc::clone(object));
+            if twice.is_none() {
+                let count = self.counts.entry(number).or_default();
+                *count = count.saturating_add(1);
+            }
         }
         if object.0.is_err() {
             self.unreadable.insert(Arc::clone(&key));
@@ -102,7 +113,15 @@ impl<K: Indexed> Content<K> {
     fn remove(&mut self, key: &Arc<ObjectKey>) -> Option<Object<K>> {
         let before = self.objects.remove(key)?;
         for of in K::keys(&before) {
-            self.index.remove(&(number(&of), Arc::clone(key)));
+            let number = number(&of);
+            if self.index.remove(&(number, Arc::clone(key))).is_some()
+                && let Some(count) = self.counts.get_mut(&number)
+            {
+                *count = count.saturating_sub(1);
+                if *count == 0 {
+                    self.counts.remove(&number);
+                }
+            }
         }
         self.unreadable.remove(key);
         Some(before)
@@ -126,6 +145,7 @@ impl<K: Indexed> Content<K> {
     /// Replaces all by a new list; answers what of it is news, and what is gone.
     pub(in crate::watch) fn replace(&mut self, listed: Vec<Object<K>>) -> Vec<Change<K>> {
         self.index.clear();
+        self.counts.clear();
         self.unreadable.clear();
         let mut before = std::mem::take(&mut self.objects);
         let mut news = Vec::new();

@@ -114,6 +114,11 @@ impl<K: Indexed> IndexedStore<K> {
         self.content().with_key(key).collect()
     }
 
+    /// How many objects have a key.
+    pub(crate) fn count(&self, key: &K::Key) -> usize {
+        self.content().count(key)
+    }
+
     /// The first of the objects with a key that is wanted.
     pub(crate) fn first_by(
         &self,

@@ -33,6 +33,14 @@ pub fn policy_for(protocols: &[&str]) -> Value {
     }})
 }
 
+/// Brakes that hold nothing up: hosts fail side by side here, and nobody waits for a daemon to have watched.
+fn no_limits() -> Value {
+    json!({
+        "maxConcurrent": 10_000, "maxPerWindow": 10_000, "failureDomain": {"maxConcurrent": 10_000},
+        "maxUnhealthy": 10_000, "maxFailed": 10_000, "coolDown": "0s", "startupHold": "0s",
+    })
+}
+
 /// A daemon that the stories of a leased control plane share, and the lease.
 pub struct Leased<D> {
     pub cluster: Cluster,
@@ -106,10 +114,11 @@ pub fn policies(client: &Client) -> Api<DynamicObject> {
 }
 
 /// Creates or replaces the policy. It is one for the whole cluster. Unless it says otherwise, the tests play the
-/// health checker themselves.
+/// health checker themselves, and nothing brakes.
 pub async fn set_policy(client: &Client, mut spec: Value) -> Result<()> {
     if let Some(fields) = spec.as_object_mut() {
         fields.entry("healthChecker").or_insert_with(|| "Never".into());
+        fields.entry("limits").or_insert_with(no_limits);
     }
     let document = json!({
         "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "RemediationPolicy",

@@ -37,7 +37,7 @@ impl Known {
             origin: Origin::Annotation,
             signal: Signal::OnMachine { cleared_by_us: false },
             machine_uid: Some("machine-uid".to_owned()),
-            policy: Lookup::Present(Policy { paused: false }),
+            policy: Lookup::Present(Policy::in_tests(false)),
             machine: Lookup::Present(machine()),
             node: Lookup::Present(node("Unknown")),
             node_cluster: None,
@@ -310,7 +310,7 @@ fn cases_with_node() -> Vec<Case> {
             (false, true),
         ),
         (
-            |known| known.policy = Lookup::Present(Policy { paused: true }),
+            |known| known.policy = Lookup::Present(Policy::in_tests(true)),
             Rule::PolicyAllows,
             Reason::PolicyPaused,
             (true, true),

@@ -11,6 +11,7 @@ use std::fmt;
 use jiff::Timestamp;
 
 use super::admission::Reply;
+use super::brakes::{Fleet, Limits};
 use super::health::HealthCheck;
 use super::health::target::ClusterState;
 use super::identity::SystemUuid;
@@ -223,6 +224,8 @@ pub struct LiveCheck {
     pub host: Result<(), Obstacle>,
     /// By whom the Lease of medik8s on the Node is held, or why that is not known.
     pub node_lease: Result<NodeLease, Obstacle>,
+    /// What the brakes go by.
+    pub fleet: Fleet,
 }
 
 /// The administrator's limits.
@@ -230,6 +233,20 @@ pub struct LiveCheck {
 pub struct Policy {
     /// Nothing new is begun. Recovery of hosts that are off goes on.
     pub paused: bool,
+    /// How many hosts may be powered off, and when none may.
+    pub limits: Limits,
+}
+
+#[cfg(test)]
+impl Policy {
+    /// Only more than two unhealthy Nodes hold anything up.
+    pub(crate) fn in_tests(paused: bool) -> Self {
+        let limits = Limits {
+            unhealthy: crate::brakes::Share::Count(2),
+            ..Limits::none()
+        };
+        Self { paused, limits }
+    }
 }
 
 /// The host behind a Machine.

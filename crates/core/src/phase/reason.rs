@@ -37,6 +37,17 @@ impl Reason {
         [Self::PolicyPaused, Self::MachinePaused, Self::HealthCheckPaused].contains(&self)
     }
 
+    /// Whether a brake of the policy holds up what is not begun yet.
+    pub fn is_brake(self) -> bool {
+        [
+            Self::WaitingForBudget,
+            Self::WatchingAfterStart,
+            Self::TooManyUnhealthy,
+            Self::TooManyFailed,
+        ]
+        .contains(&self)
+    }
+
     /// Whether the signal was taken back, or the Machine that it was for has gone.
     pub fn is_withdrawal(self) -> bool {
         [
@@ -108,6 +119,18 @@ reasons! {
     /// No unpaused MachineHealthCheck with the strategy selects the Machine.
     NoHealthCheck => "Annotate the MachineHealthCheck that selects the Machine with \
         machine.openshift.io/remediation-strategy: external-baremetal, or remove the trigger.",
+    /// The brakes of the policy hold nothing up.
+    WithinLimits => "Nothing to do.",
+    /// As many hosts are under remediation, or were powered off a short time ago, as the policy allows.
+    WaitingForBudget => "Nothing to do; it goes on when others have ended. spec.limits of the RemediationPolicy says how many may be.",
+    /// The daemon has just started, and nothing is begun before it has watched for a while.
+    WatchingAfterStart => "Nothing to do; it goes on after spec.limits.startupHold of the RemediationPolicy.",
+    /// So many Nodes are unhealthy at once that the reason is rarely their hosts.
+    TooManyUnhealthy => "Look for what they have in common: network, certificates, control plane. It goes on by itself once fewer are \
+        unhealthy; to go on at once raise spec.limits.maxUnhealthy of the RemediationPolicy.",
+    /// So many hosts did not return that more power cycles may do harm.
+    TooManyFailed => "Find out why they did not return; then delete the remediations that failed, or raise spec.limits.maxFailed of the \
+        RemediationPolicy.",
     /// Another remediation of the same Machine is under way.
     AnotherRemediationActive => "Nothing to do; this one is looked at when the other has ended.",
     /// A field of a MachineHealthCheck cannot be followed.

@@ -156,10 +156,11 @@ impl<'a> Step<'a> {
         self.settle_power(self.pending_deadline())
     }
 
-    /// A pause does not use up the time that an attempt may be held up, and another remediation neither.
+    /// A pause does not use up the time that an attempt may be held up; another remediation and the brakes neither.
     fn restart_deadline_after_pause(&mut self, why_not: Option<&NotDue>) {
-        let still = matches!(why_not, Some(NotDue::Waits(obstacle, _)) if obstacle.reason.is_pause())
-            || self.another_that_works().is_some();
+        let denied = self.facts.admission.denied();
+        let still = matches!(why_not, Some(NotDue::Waits(obstacle, _)) if stops_the_clock(obstacle.reason))
+            || denied.is_some_and(|denied| stops_the_clock(denied.reason));
         if still || self.journal.suspended_since.is_none() {
             return;
         }
@@ -171,8 +172,8 @@ impl<'a> Step<'a> {
 
     /// Waits, unless waiting took too long.
     pub(super) fn wait_or_fail(&mut self, obstacle: &Obstacle, until: Option<Timestamp>) -> Next {
-        // A pause is a person's decision and not a failure, and another remediation has deadlines of its own,
-        // however long that lasts, unless it would hide that we left a host off.
+        // A pause is a person's decision and not a failure, so are the brakes, and another remediation has deadlines of
+        // its own, however long that lasts, unless it would hide that we left a host off.
         let patient = stops_the_clock(obstacle.reason) && !self.journal.may_have_left_off();
         let deadline = self.pending_deadline();
         if !patient && self.now >= deadline {
@@ -267,5 +268,5 @@ pub(super) fn read_backoff(consecutive: u32) -> SignedDuration {
 
 /// Whether something that holds an attempt up does not count against the time that it may be held up.
 pub(super) fn stops_the_clock(reason: Reason) -> bool {
-    reason.is_pause() || reason == Reason::AnotherRemediationActive
+    reason.is_pause() || reason.is_brake() || reason == Reason::AnotherRemediationActive
 }

@@ -87,7 +87,8 @@ impl Step<'_> {
             Err(next) => return next,
         };
         let due = subject::examine(&self.journal, facts, &live.objects, now)
-            .and_then(|eligible| self.confirm(&eligible, subject, live));
+            .and_then(|eligible| self.confirm(&eligible, subject, live))
+            .and_then(|()| self.heed_brakes(intent, live));
         let is_first = self.journal.failed_attempts.is_empty();
         match due {
             Ok(()) => self.send_power_off(intent, subject, live),
@@ -157,6 +158,12 @@ impl Step<'_> {
         node_lease::confirm(&node.name, lease, &facts.lease_holders, now)?;
         let contradiction = contradiction(node, &live.report, now).filter(|_| silence_only);
         contradiction.map_or(Ok(()), |obstacle| Err(obstacle.into()))
+    }
+
+    /// Whether one more host may be powered off. One that was told so before is none.
+    fn heed_brakes(&self, intent: &Intent, live: &LiveCheck) -> Result<(), NotDue> {
+        let policy = live.objects.policy.present().filter(|_| intent.sends == 1);
+        policy.map_or(Ok(()), |policy| Ok(policy.limits.allow(&live.fleet, self.now)?))
     }
 
     /// The host must still be the right one; then the command goes out.

@@ -116,6 +116,11 @@ pub struct NodeInfoView {
     pub system_uuid: String,
 }
 
+/// Roles, and failure domains.
+fn is_kept(label: &str) -> bool {
+    keys::CONTROL_PLANE_NODE_LABELS.contains(&label) || label.starts_with(keys::TOPOLOGY_PREFIX)
+}
+
 impl Node {
     /// Drops what no decision reads.
     pub fn narrow(&mut self) {
@@ -125,8 +130,10 @@ impl Node {
             keys::NODE_CLUSTER_NAMESPACE_ANNOTATION,
             keys::TAINTED_BY_ANNOTATION,
         ];
-        let labels = LabelsKept::Only(&keys::CONTROL_PLANE_NODE_LABELS);
-        narrow(&mut self.metadata, &annotations, labels);
+        narrow(&mut self.metadata, &annotations, LabelsKept::All);
+        if let Some(labels) = &mut self.metadata.labels {
+            labels.retain(|key, _| is_kept(key));
+        }
         // All taints stay: whoever writes one writes the whole list.
         self.metadata.owner_references = None;
     }
@@ -143,6 +150,12 @@ impl Node {
                 .clone_from(&other.last_heartbeat_time);
         }
         same == *other
+    }
+
+    /// Whether it says that it is Ready.
+    pub fn is_ready(&self) -> bool {
+        let mut conditions = self.status.conditions.iter();
+        conditions.any(|condition| condition.kind == "Ready" && condition.status == "True")
     }
 
     /// What decisions are based on.

@@ -1,7 +1,7 @@
 //! How the shell of the tests carries out observations and effects, and what goes wrong.
 
 use super::fallback::WHY;
-use super::shell::{API_LATENCY, BMC_LATENCY, Fault, Sim, millis, unreachable};
+use super::shell::{API_LATENCY, BMC_LATENCY, Fault, Sim, is_storm, millis, unreachable};
 
 use super::world::at;
 use crate::admission::Reply;
@@ -66,6 +66,7 @@ impl Sim {
                     report,
                     host: self.host.as_ref().map(drop).map_err(Clone::clone),
                     node_lease,
+                    fleet: self.fleet.clone(),
                 };
                 if !had_no_node {
                     self.observed.note_live_check(&look, at(self.world.now));
@@ -187,6 +188,13 @@ impl Sim {
             } else {
                 self.unheld_power_off |= !self.holds_at_last_look();
             }
+            let is_first = self
+                .journal
+                .intent
+                .as_ref()
+                .is_some_and(|intent| intent.sends == 1);
+            let look = self.live_check.as_ref();
+            self.unbraked_power_off |= is_first && look.is_some_and(|look| is_storm(&look.fleet));
         }
         self.sent.push((self.world.now, effect));
         self.pass(BMC_LATENCY);

@@ -49,6 +49,9 @@ impl Explorer {
         if sim.unheld_power_off {
             self.breach(run, "powered off while the Lease on the Node was not held for us");
         }
+        if sim.unbraked_power_off {
+            self.breach(run, "powered off in a storm");
+        }
         if let Some(what) = sim.bad_escalation {
             self.breach(run, what);
         }

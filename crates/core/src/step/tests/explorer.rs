@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hasher};
 use super::menu::Menu;
 use super::shell::{Fault, MANY_WAITS, Sim, Turn};
 use crate::decision::{Act, Decision};
-use crate::phase::Phase;
+use crate::phase::{Phase, Reason};
 
 /// One run in progress, with the choices that led to it.
 #[derive(Clone)]
@@ -85,7 +85,8 @@ impl Explorer {
             let turn = run.sim.turn_with(decision, Fault::None);
             self.check_state(&run, releases);
             let waited = turn == Turn::Waited;
-            let paused = run.sim.journal.reason == "PolicyPaused" && waited;
+            let holds = [Reason::PolicyPaused, Reason::TooManyUnhealthy];
+            let paused = waited && holds.iter().any(|reason| run.sim.journal.is_because(*reason));
             run.paused = if paused { run.paused + 1 } else { 0 };
             run.given_up += u32::from(waited && run.sim.owes_power_for_ever());
             if run.paused > 2 || run.given_up > MANY_WAITS {
@@ -173,12 +174,15 @@ fn fingerprint(run: &Run) -> u64 {
     let sim = &run.sim;
     write!(
         hashing,
-        "{:?}{:?}{:?}{:?}{:?}{}{}{}{}{}",
+        "{:?}{:?}{:?}{:?}{:?}{:?}{:?}{}{}{}{}{}{}",
         sim.world,
         sim.journal,
         sim.observed,
         sim.live_check,
         sim.admitted,
+        sim.host,
+        sim.fleet,
+        sim.leads,
         sim.deletion_requested,
         sim.has_finalizer,
         sim.gone,

@@ -133,12 +133,12 @@ fn what_the_bmc_has_against_a_command_is_told_at_the_end_whatever_was_said_in_be
 #[test]
 fn a_pause_is_known_to_be_over_whatever_was_said_meanwhile() {
     let mut sim = Sim::new();
-    sim.world.objects.policy = Lookup::Present(Policy { paused: true });
+    sim.world.objects.policy = Lookup::Present(Policy::in_tests(true));
     sim.run_until(|sim| sim.world.now > 3_600_000);
     assert!(sim.journal.suspended_since.is_some(), "{:?}", sim.journal);
     sim.journal.message = "something else".to_owned();
     sim.journal.reason = "SomethingElse".to_owned();
-    sim.world.objects.policy = Lookup::Present(Policy { paused: false });
+    sim.world.objects.policy = Lookup::Present(Policy::in_tests(false));
 
     sim.run();
 

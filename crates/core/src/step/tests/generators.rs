@@ -175,7 +175,7 @@ pub(super) fn sims() -> impl Strategy<Value = Sim> {
         sim.has_finalizer = bit(1);
         sim.taint_supported = bit(2);
         if bit(3) {
-            sim.world.objects.policy = Lookup::Present(Policy { paused: true });
+            sim.world.objects.policy = Lookup::Present(Policy::in_tests(true));
         }
         if bit(4) {
             sim.world.objects.node = Lookup::Absent;

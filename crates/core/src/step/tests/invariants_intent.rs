@@ -135,7 +135,7 @@ fn invariant_6_last_look() {
     let changes: [(&str, Change); 15] = [
         ("recovered", |sim| sim.world.revive()),
         ("paused", |sim| {
-            sim.world.objects.policy = Lookup::Present(Policy { paused: true });
+            sim.world.objects.policy = Lookup::Present(Policy::in_tests(true));
         }),
         ("policy gone", |sim| sim.world.objects.policy = Lookup::Absent),
         ("machine gone", |sim| sim.world.objects.machine = Lookup::Absent),
@@ -200,7 +200,7 @@ fn invariant_6_last_look_clears_the_trigger_of_a_recovered_node() {
 fn invariant_6_last_look_also_comes_before_a_repeated_command() {
     let changes: [(&str, Change); 5] = [
         ("paused", |sim| {
-            sim.world.objects.policy = Lookup::Present(Policy { paused: true });
+            sim.world.objects.policy = Lookup::Present(Policy::in_tests(true));
         }),
         ("trigger gone", |sim| {
             sim.world.edit_machine(|machine| machine.state.triggered = false);

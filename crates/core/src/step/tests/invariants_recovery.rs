@@ -10,7 +10,7 @@ use crate::phase::{Phase, Reason};
 fn invariant_8_recovery_is_never_blocked() {
     let blocks: [(&str, Change); 8] = [
         ("paused", |sim| {
-            sim.world.objects.policy = Lookup::Present(Policy { paused: true });
+            sim.world.objects.policy = Lookup::Present(Policy::in_tests(true));
         }),
         ("policy gone", |sim| sim.world.objects.policy = Lookup::Absent),
         ("policy unreadable", |sim| {
@@ -46,7 +46,7 @@ fn invariant_8_recovery_is_never_blocked() {
 fn invariant_8_recovery_of_a_host_that_a_failed_attempt_left_off() {
     let blocks: [(&str, Change); 4] = [
         ("paused", |sim| {
-            sim.world.objects.policy = Lookup::Present(Policy { paused: true });
+            sim.world.objects.policy = Lookup::Present(Policy::in_tests(true));
         }),
         ("trigger gone", |sim| {
             sim.world.edit_machine(|machine| machine.state.triggered = false);

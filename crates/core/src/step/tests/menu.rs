@@ -1,6 +1,6 @@
 //! What may go wrong or happen at every turn of an explored run.
 
-use super::shell::{Fault, Sim};
+use super::shell::{Fault, Sim, is_storm};
 use super::world::{Cause, Kubelet};
 use crate::decision::{Act, Decision, Effect, Observation};
 use crate::facts::{Lookup, Obstacle, Policy};
@@ -70,6 +70,7 @@ pub(super) enum Event {
     NodeJoins,
     LeadLost,
     LeadTakenOver,
+    ManyNodesFallSilent,
     PolicyDeleted,
     HealthChecksDeleted,
     NodeDeleted,
@@ -77,9 +78,9 @@ pub(super) enum Event {
 }
 
 /// How many of the events are not deletions.
-const COMMON: usize = 14;
+const COMMON: usize = 15;
 
-const EVENTS: [Event; 18] = [
+const EVENTS: [Event; 19] = [
     Event::HostComesOn,
     Event::NodeReportsAgain,
     Event::RemediationDeleted,
@@ -94,6 +95,7 @@ const EVENTS: [Event; 18] = [
     Event::LeaseGivenBack,
     Event::LeadLost,
     Event::LeadTakenOver,
+    Event::ManyNodesFallSilent,
     Event::PolicyDeleted,
     Event::HealthChecksDeleted,
     Event::NodeDeleted,
@@ -129,6 +131,7 @@ impl Event {
             Self::LeaseGivenBack => sim.lease_is_of_another(),
             Self::LeadLost => sim.leads,
             Self::LeadTakenOver => !sim.leads,
+            Self::ManyNodesFallSilent => !is_storm(&sim.fleet),
             Self::PolicyDeleted => sim.world.objects.policy != Lookup::Absent,
             Self::HealthChecksDeleted => !sim.world.objects.health_checks.is_empty(),
             Self::NodeDeleted => sim.world.node().is_some() && !sim.world.host.on,
@@ -145,7 +148,7 @@ impl Event {
                 sim.deletion_requested = true;
                 sim.gone = !sim.has_finalizer;
             }
-            Self::PolicyPaused => sim.world.objects.policy = Lookup::Present(Policy { paused: true }),
+            Self::PolicyPaused => sim.world.objects.policy = Lookup::Present(Policy::in_tests(true)),
             Self::MachineDeleted => sim.world.objects.machine = Lookup::Absent,
             Self::TriggerWithdrawn => sim.world.edit_machine(|machine| machine.state.triggered = false),
             Self::BmcDies => sim.world.bmc.reachable = false,
@@ -166,6 +169,7 @@ impl Event {
                 sim.crash();
                 sim.leads = true;
             }
+            Self::ManyNodesFallSilent => sim.fleet.unhealthy = 20,
             Self::PolicyDeleted => sim.world.objects.policy = Lookup::Absent,
             Self::HealthChecksDeleted => sim.world.objects.health_checks.clear(),
             Self::NodeDeleted => sim.world.objects.node = Lookup::Absent,

@@ -246,7 +246,7 @@ fn whoever_holds_it_up_others_may_work_on_the_node_meanwhile() {
     let mut sim = Sim::among_others();
     sim.run_until(takes);
     sim.turn(Fault::None);
-    sim.world.objects.policy = Lookup::Present(Policy { paused: true });
+    sim.world.objects.policy = Lookup::Present(Policy::in_tests(true));
 
     sim.run_until(|sim| sim.journal.reason == Reason::PolicyPaused.as_str());
 

@@ -5,6 +5,7 @@ use jiff::SignedDuration;
 
 use super::world::{Cause, UUID, World, at};
 use crate::admission::Reply;
+use crate::brakes::Fleet;
 use crate::decision::{Act, Decision, Effect, Observation};
 use crate::facts::{
     Facts, Host, Leadership, LiveCheck, Lookup, Node, NodeCondition, Objects, Obstacle, Origin,
@@ -106,6 +107,7 @@ pub(super) struct Sim {
     pub(super) has_finalizer: bool,
     pub(super) gone: bool,
     pub(super) leads: bool,
+    pub(super) fleet: Fleet,
     pub(super) taint_supported: bool,
     /// Writes that the API server always refuses.
     pub(super) refuses: fn(&Effect) -> bool,
@@ -123,6 +125,8 @@ pub(super) struct Sim {
     pub(super) second_power_off: bool,
     /// A power-off was sent on a look at which somebody else held the Lease, or nobody.
     pub(super) unheld_power_off: bool,
+    /// A first power-off was sent on a look that saw a storm.
+    pub(super) unbraked_power_off: bool,
     /// A power-off was sent on a look that ought to have seen a Node of the host.
     pub(super) cycled_a_member: bool,
     /// What was wrong with an escalation that was carried out.
@@ -160,6 +164,7 @@ impl Sim {
             has_finalizer: false,
             gone: false,
             leads: true,
+            fleet: Fleet::default(),
             taint_supported: true,
             refuses: |_| false,
             counts: Counts::default(),
@@ -171,6 +176,7 @@ impl Sim {
             saw_off: None,
             second_power_off: false,
             unheld_power_off: false,
+            unbraked_power_off: false,
             cycled_a_member: false,
             bad_escalation: None,
             escalations: 0,
@@ -228,6 +234,7 @@ impl Sim {
             admission: self
                 .another_at_work
                 .clone()
+                .or_else(|| self.brake())
                 .map_or_else(|| self.admitted.clone(), Reply::Denied),
             lease_holders: self.lease_holders.clone(),
             leases_were_unused: self.leases_were_unused,
@@ -238,6 +245,14 @@ impl Sim {
                 ..self.observed.clone()
             },
         }
+    }
+
+    /// What holds up who has not begun.
+    fn brake(&self) -> Option<Obstacle> {
+        let policy = self.world.objects.policy.present();
+        let waits = self.journal.phase == Phase::Pending;
+        let policy = policy.filter(|_| waits && is_storm(&self.fleet))?;
+        policy.limits.allow(&self.fleet, at(self.world.now)).err()
     }
 
     /// The objects as this process knows them. How long a Node has been lost is known since the start.
@@ -451,6 +466,11 @@ impl Sim {
         let offs = |sent: &&(i64, Effect)| matches!(sent.1, Effect::PowerOff { .. });
         self.sent.iter().filter(offs).count()
     }
+}
+
+/// Of more Nodes than the policy of these tests allows.
+pub(super) fn is_storm(fleet: &Fleet) -> bool {
+    fleet.unhealthy > 2
 }
 
 pub(super) fn unreachable() -> Obstacle {

@@ -7,7 +7,7 @@ use crate::facts::{Lookup, Obstacle, Origin, Policy};
 use crate::phase::{Phase, Reason};
 
 fn paused(paused: bool) -> Lookup<Policy> {
-    Lookup::Present(Policy { paused })
+    Lookup::Present(Policy::in_tests(paused))
 }
 
 /// Pauses something, or sets it going again.

@@ -147,7 +147,7 @@ impl World {
                 failed_to: None,
             },
             objects: Objects {
-                policy: Lookup::Present(Policy { paused: false }),
+                policy: Lookup::Present(Policy::in_tests(false)),
                 machine: Lookup::Present(machine()),
                 node: Lookup::Present(node(
                     "node-uid-1",

@@ -1,0 +1,268 @@
+//! Brakes: how many hosts are powered off at once, within a while and within a failure domain, and when none is: after
+//! a start, when too many Nodes are unhealthy at once, and when hosts do not return. They hold without a word in the
+//! policy. They are asked in the one admission and again right before the first power-off of an attempt; recovery never
+//! asks them.
+
+mod share;
+#[cfg(test)]
+mod tests;
+
+pub use share::{BadShare, Share};
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::facts::Obstacle;
+use super::phase::Reason;
+
+/// For how long a host counts that did not return.
+pub const FAILED_FOR: SignedDuration = SignedDuration::from_hours(24);
+
+/// What the administrator allows, for each cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Hosts under remediation at once, of all Nodes.
+    pub at_once: Share,
+    /// Power-offs begun within [`Self::window`], of all Nodes.
+    pub in_window: Share,
+    /// How long a power-off counts.
+    pub window: SignedDuration,
+    /// Hosts under remediation at once in a failure domain, of the Nodes in it.
+    pub in_domain: Share,
+    /// The label of Nodes that names their failure domain.
+    pub domain_label: String,
+    /// More unhealthy Nodes than this, of all Nodes, are a storm.
+    pub unhealthy: Share,
+    /// How long after a storm nothing is begun.
+    pub cool_down: SignedDuration,
+    /// How long after the start of the daemon nothing is begun.
+    pub startup_hold: SignedDuration,
+    /// As many hosts may have failed to return within [`FAILED_FOR`], of all Nodes; with more nothing is begun.
+    pub failed: Share,
+}
+
+impl Default for Limits {
+    /// A tenth of the hosts at once and in ten minutes, a twentieth of a zone; nothing while three in ten Nodes are
+    /// unhealthy (Kubernetes `pkg/controller/nodelifecycle` slows down at 55 % of a zone; NodeHealthCheck wants 51 %
+    /// healthy). Each is at least one host, and the last two of several, lest small clusters be frozen.
+    fn default() -> Self {
+        Self {
+            at_once: Share::Percent(10),
+            in_window: Share::Percent(10),
+            window: SignedDuration::from_mins(10),
+            in_domain: Share::Percent(5),
+            domain_label: "topology.kubernetes.io/zone".to_owned(),
+            unhealthy: Share::Percent(30),
+            cool_down: SignedDuration::from_mins(2),
+            startup_hold: SignedDuration::from_mins(1),
+            failed: Share::Percent(10),
+        }
+    }
+}
+
+/// Unhealthy Nodes that are no storm in any cluster, unless a count says so: the host of one is out for repair, and
+/// that of another fails.
+const FEW_UNHEALTHY: usize = 2;
+
+/// Hosts that did not return that stop nothing, unless a count says so.
+const FEW_FAILED: usize = 3;
+
+/// The Nodes and remediations of one cluster, as far as the brakes go by them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fleet {
+    /// All Nodes.
+    pub nodes: usize,
+    /// Those that are not Ready, or cannot be read.
+    pub unhealthy: usize,
+    /// Other hosts that are, or may be, under remediation, or were admitted to it.
+    pub at_work: usize,
+    /// Begins of power-offs of other remediations, all that are younger than the window. One that was admitted and is
+    /// not journalled yet begins now.
+    pub power_offs: Vec<Timestamp>,
+    /// When other remediations have failed at what they had begun, all within [`FAILED_FOR`]; not those whose Machine
+    /// is in quarantine no more.
+    pub failed: Vec<Timestamp>,
+    /// The failure domain of the Node that is asked for, if it has one.
+    pub domain: Option<Domain>,
+    /// When this process began to watch.
+    pub watched_since: Option<Timestamp>,
+    /// When this process last saw a storm.
+    pub last_storm: Option<Timestamp>,
+}
+
+/// A failure domain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Domain {
+    /// What the label of its Nodes says.
+    pub name: String,
+    /// All Nodes in it.
+    pub nodes: usize,
+    /// Those of [`Fleet::at_work`] in it.
+    pub at_work: usize,
+}
+
+/// What of the limits is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Used {
+    /// Hosts under remediation.
+    pub at_once: usize,
+    /// Power-offs begun in the window.
+    pub in_window: usize,
+    /// Hosts that did not return.
+    pub failed: usize,
+}
+
+impl Limits {
+    /// Limits that hold nothing up.
+    pub fn none() -> Self {
+        Self {
+            at_once: Share::Count(u32::MAX),
+            in_window: Share::Count(u32::MAX),
+            in_domain: Share::Count(u32::MAX),
+            unhealthy: Share::Count(u32::MAX),
+            cool_down: SignedDuration::ZERO,
+            startup_hold: SignedDuration::ZERO,
+            failed: Share::Count(u32::MAX),
+            ..Self::default()
+        }
+    }
+
+    /// Whether so many unhealthy Nodes are a storm.
+    pub fn is_storm(&self, unhealthy: usize, nodes: usize) -> bool {
+        unhealthy > self.unhealthy.of(nodes, FEW_UNHEALTHY)
+    }
+
+    /// What is used.
+    pub fn used(&self, fleet: &Fleet, now: Timestamp) -> Used {
+        let within = |times: &[Timestamp], span| {
+            let young = times.iter().filter(|time| now.duration_since(**time) < span);
+            young.count()
+        };
+        Used {
+            at_once: fleet.at_work,
+            in_window: within(&fleet.power_offs, self.window),
+            failed: within(&fleet.failed, FAILED_FOR),
+        }
+    }
+
+    /// What is used and what is left, for people.
+    pub fn describe(&self, fleet: &Fleet, now: Timestamp) -> String {
+        let (used, nodes) = (self.used(fleet, now), fleet.nodes);
+        format!(
+            "{} of {} hosts under remediation, {} of {} power-offs within {:#}, {} of {} hosts that did not return; {} of \
+             {nodes} Nodes unhealthy, {} allowed",
+            used.at_once,
+            self.at_once.of(nodes, 1),
+            used.in_window,
+            self.in_window.of(nodes, 1),
+            self.window,
+            used.failed,
+            self.failed.of(nodes, FEW_FAILED),
+            fleet.unhealthy,
+            self.unhealthy.of(nodes, FEW_UNHEALTHY),
+        )
+    }
+
+    /// Whether the power-off of one more host may be begun. As an error: what holds it up.
+    ///
+    /// # Errors
+    ///
+    /// The brake, with what is used of it.
+    pub fn allow(&self, fleet: &Fleet, now: Timestamp) -> Result<(), Obstacle> {
+        self.watched_long_enough(fleet, now)?;
+        self.no_storm(fleet, now)?;
+        self.hosts_return(fleet, now)?;
+        let (used, nodes) = (self.used(fleet, now), fleet.nodes);
+        let at_once = self.at_once.of(nodes, 1);
+        if used.at_once >= at_once {
+            let detail = format!(
+                "{} hosts are under remediation, and spec.limits.maxConcurrent allows {at_once} ({}) of {nodes}",
+                used.at_once, self.at_once
+            );
+            return Err(Obstacle::new(Reason::WaitingForBudget, detail));
+        }
+        let in_window = self.in_window.of(nodes, 1);
+        if used.in_window >= in_window {
+            let detail = format!(
+                "{} hosts were powered off within {:#}, and spec.limits.maxPerWindow allows {in_window} ({}) of {nodes}",
+                used.in_window, self.window, self.in_window
+            );
+            return Err(Obstacle::new(Reason::WaitingForBudget, detail));
+        }
+        self.domain_allows(fleet)
+    }
+
+    fn watched_long_enough(&self, fleet: &Fleet, now: Timestamp) -> Result<(), Obstacle> {
+        let over = fleet
+            .watched_since
+            .and_then(|since| since.checked_add(self.startup_hold).ok());
+        match over {
+            Some(over) if over <= now => Ok(()),
+            Some(over) => {
+                let detail = format!("the daemon has just started and only watches until {over:.0}");
+                Err(Obstacle::new(Reason::WatchingAfterStart, detail))
+            }
+            None if self.startup_hold.is_zero() => Ok(()),
+            None => {
+                let detail = "it is not known since when the Nodes are watched";
+                Err(Obstacle::new(Reason::WatchingAfterStart, detail))
+            }
+        }
+    }
+
+    fn no_storm(&self, fleet: &Fleet, now: Timestamp) -> Result<(), Obstacle> {
+        let (unhealthy, nodes) = (fleet.unhealthy, fleet.nodes);
+        if self.is_storm(unhealthy, nodes) {
+            let allowed = self.unhealthy.of(nodes, FEW_UNHEALTHY);
+            let detail = format!(
+                "{unhealthy} of {nodes} Nodes are unhealthy, and spec.limits.maxUnhealthy allows {allowed} ({})",
+                self.unhealthy
+            );
+            return Err(Obstacle::new(Reason::TooManyUnhealthy, detail));
+        }
+        let over = fleet
+            .last_storm
+            .and_then(|last| last.checked_add(self.cool_down).ok());
+        match over.filter(|over| *over > now) {
+            Some(over) => {
+                let detail = format!(
+                    "too many Nodes were unhealthy a moment ago; all are watched anew until {over:.0}"
+                );
+                Err(Obstacle::new(Reason::TooManyUnhealthy, detail))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn hosts_return(&self, fleet: &Fleet, now: Timestamp) -> Result<(), Obstacle> {
+        let (failed, allowed) = (
+            self.used(fleet, now).failed,
+            self.failed.of(fleet.nodes, FEW_FAILED),
+        );
+        // As many as are allowed stop it: what comes would be one more.
+        if failed < allowed.max(1) {
+            return Ok(());
+        }
+        let detail = format!(
+            "{failed} hosts did not return within {FAILED_FOR:#}, and spec.limits.maxFailed is {allowed} ({})",
+            self.failed
+        );
+        Err(Obstacle::new(Reason::TooManyFailed, detail))
+    }
+
+    fn domain_allows(&self, fleet: &Fleet) -> Result<(), Obstacle> {
+        let Some(domain) = &fleet.domain else {
+            return Ok(());
+        };
+        let used = domain.at_work;
+        let allowed = self.in_domain.of(domain.nodes, 1);
+        if used < allowed {
+            return Ok(());
+        }
+        let detail = format!(
+            "{used} hosts of {}={} are under remediation, and spec.limits.failureDomain.maxConcurrent allows {allowed} \
+             ({}) of {}",
+            self.domain_label, domain.name, self.in_domain, domain.nodes
+        );
+        Err(Obstacle::new(Reason::WaitingForBudget, detail))
+    }
+}
