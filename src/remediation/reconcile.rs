@@ -298,7 +298,7 @@ async fn settle(context: &Remediator, remediation: &PowerCycleRemediation, memor
 /// Forgets a remediation that is gone.
 pub(crate) async fn forget(context: &Remediator, uid: &str, memory: &mut Memory) {
     memory.end_conversation().await;
-    context.admitted.withdraw(uid);
+    context.admitted.forget(uid);
     context.keepers.forget(uid);
     context.memories.forget(uid);
 }

@@ -83,8 +83,10 @@ pub(crate) enum RemediationIndex {
     Bmc(String),
     /// System UUID of a host that had no Node when something was begun, the same for both byte orders.
     Uuid(SystemUuid),
-    /// It acts, or is between two attempts, in a cluster: in which Cluster, or in the daemon's own.
+    /// It acts in a cluster: in which Cluster, or in the daemon's own.
     AtWork(Option<(String, String)>),
+    /// The same where it is between two attempts.
+    BetweenAttempts(Option<(String, String)>),
     /// It began a power-off within this [`span_of`] time.
     PoweredOff(i64),
     /// It has failed at what it had begun, within this [`span_of`] time.
@@ -250,20 +252,36 @@ pub(crate) fn spans(from: Timestamp, until: Timestamp) -> impl Iterator<Item = i
 
 /// What the brakes count.
 fn of_brakes(remediation: &PowerCycleRemediation, journal: &Journal) -> Vec<RemediationIndex> {
-    let powered_off = journal
-        .timeline
-        .iter()
-        .filter(|entry| entry.phase == Phase::PoweringOff);
-    let spans: BTreeSet<i64> = powered_off.map(|entry| span_of(entry.at)).collect();
+    let spans: BTreeSet<i64> = power_offs(journal).map(span_of).collect();
     let mut found: Vec<_> = spans.into_iter().map(RemediationIndex::PoweredOff).collect();
+    if let Some(at) = failed_at(remediation, journal) {
+        found.push(RemediationIndex::Failed(span_of(at)));
+        return found;
+    }
     match Stage::of(journal, is_taken_back(remediation)) {
-        Stage::Begun | Stage::BetweenAttempts => {
-            found.push(RemediationIndex::AtWork(cluster_of(remediation)));
-        }
-        Stage::Failed(at) => found.push(RemediationIndex::Failed(span_of(at))),
-        Stage::Waiting | Stage::Admitted | Stage::Over => {}
+        Stage::Begun => found.push(RemediationIndex::AtWork(cluster_of(remediation))),
+        Stage::BetweenAttempts => found.push(RemediationIndex::BetweenAttempts(cluster_of(remediation))),
+        Stage::Waiting | Stage::Admitted | Stage::Failed(_) | Stage::Over => {}
     }
     found
+}
+
+/// When the power-offs of a remediation were begun, the newest first. What was taken back before it was sent is no
+/// attempt.
+pub(crate) fn power_offs(journal: &Journal) -> impl Iterator<Item = Timestamp> {
+    let attempts = usize::try_from(journal.attempt).unwrap_or(0);
+    let begun = journal.timeline.iter().rev();
+    let begun = begun.filter(|entry| entry.phase == Phase::PoweringOff);
+    begun.take(attempts).map(|entry| entry.at)
+}
+
+/// When a remediation failed whose host did not return, also if it is still brought back.
+pub(crate) fn failed_at(remediation: &PowerCycleRemediation, journal: &Journal) -> Option<Timestamp> {
+    match Stage::of(journal, is_taken_back(remediation)) {
+        Stage::Failed(at) => Some(at),
+        Stage::Begun if journal.phase == Phase::Failed => journal.phase_started,
+        Stage::Begun | Stage::Waiting | Stage::Admitted | Stage::BetweenAttempts | Stage::Over => None,
+    }
 }
 
 /// The Cluster of the host of a remediation that has begun; none for the daemon's own cluster.

@@ -157,6 +157,7 @@ impl JsonSchema for ShareText {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "x-kubernetes-int-or-string": true,
+            "nullable": false,
             "x-kubernetes-validations": [{
                 "rule": "type(self) == int ? (self >= 0 && self <= 2147483647) : self.matches('^(100|[0-9]{1,2})%$')",
                 "message": "must be a count, or a percentage from 0% to 100%",

@@ -2,6 +2,7 @@
 //! or wait.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use kube::ResourceExt as _;
@@ -17,11 +18,19 @@ use super::{Held, stage};
 use crate::clusters::node_cluster::NodeCluster;
 use crate::snapshot::Sources;
 use crate::watch::caches::{self, Guarded, readable};
-use crate::watch::indexes::{NodeIndex, RemediationIndex, cluster_of, spans};
+use crate::watch::indexes::{NodeIndex, RemediationIndex, cluster_of, failed_at, power_offs, spans};
 use crate::watch::lookup;
 
 /// The cluster of a Node; none for the daemon's own.
-type OfCluster = Option<(String, String)>;
+pub(super) type OfCluster = Option<(String, String)>;
+
+/// A power-off that this process has sent.
+#[derive(Debug)]
+pub(super) struct SentPowerOff {
+    pub(super) cluster: OfCluster,
+    pub(super) uid: String,
+    pub(super) at: Timestamp,
+}
 
 /// When there was last a storm in each cluster.
 #[derive(Debug, Default)]
@@ -35,10 +44,10 @@ pub(super) fn limits(sources: &Sources) -> Limits {
     limits.unwrap_or_default()
 }
 
-/// What is there of one cluster beside a remediation, given by its UID and its Node.
+/// What is there of one cluster beside a remediation.
 pub(super) fn fleet(
     (sources, limits): (&Sources, &Limits),
-    (uid, node): (Option<&str>, Option<&str>),
+    own: &Own<'_>,
     nodes: &NodeCluster,
     held: &mut Held,
 ) -> Fleet {
@@ -49,43 +58,65 @@ pub(super) fn fleet(
     if limits.is_storm(unhealthy, all) {
         held.storms.0.insert(cluster.clone(), now);
     }
+    if let Some(uid) = own.uid {
+        held.clusters.insert(uid.to_owned(), cluster.clone());
+    }
     let others = Others {
         sources,
-        uid,
+        own,
         cluster: &cluster,
         held,
     };
     let admitted = others.admitted();
     let mut power_offs = others.power_offs(now, limits);
     power_offs.extend(admitted.iter().map(|_| now));
-    let domain_of = |node: &str| nodes.find(node)?.labels().get(&limits.domain_label).cloned();
+    let label = |node: &str| {
+        nodes
+            .find(node)
+            .map(|node| node.labels().get(&limits.domain_label).cloned())
+    };
+    let domain = own.node.and_then(label).flatten().map(|name| {
+        // A Node that is gone may have been in any.
+        let may_be_there = |node: &&String| label(node).is_none_or(|there| there.as_ref() == Some(&name));
+        let index = NodeIndex::Domain(limits.domain_label.clone(), name.clone());
+        Domain {
+            nodes: nodes.nodes.count(&index),
+            at_work: others
+                .nodes_at_work(&admitted)
+                .iter()
+                .filter(may_be_there)
+                .count(),
+            name,
+        }
+    });
     Fleet {
         nodes: all,
         unhealthy,
         at_work: others.at_work().saturating_add(admitted.len()),
         power_offs,
         failed: others.failed(now),
-        domain: node.and_then(domain_of).map(|name| Domain {
-            nodes: nodes
-                .nodes
-                .count(&NodeIndex::Domain(limits.domain_label.clone(), name.clone())),
-            at_work: {
-                let of_others = others.nodes_at_work(&admitted);
-                let there = of_others
-                    .iter()
-                    .filter(|node| domain_of(node).as_ref() == Some(&name));
-                there.count()
-            },
-            name,
-        }),
+        domain,
         watched_since: held.watched_since,
         last_storm: held.storms.0.get(&cluster).copied(),
     }
 }
 
-/// A remediation by its UID and its Node.
-pub(super) fn own(remediation: &Remediation) -> (Option<&str>, Option<&str>) {
-    (Some(&remediation.uid), node_of(&remediation.keys))
+/// The remediation that is decided about; none where the whole cluster is looked at.
+#[derive(Debug, Default)]
+pub(super) struct Own<'a> {
+    uid: Option<&'a str>,
+    node: Option<&'a str>,
+    is_between_attempts: bool,
+}
+
+impl<'a> Own<'a> {
+    pub(super) fn of(remediation: &'a Remediation) -> Self {
+        Self {
+            uid: Some(&remediation.uid),
+            node: node_of(&remediation.keys),
+            is_between_attempts: remediation.stage == Stage::BetweenAttempts,
+        }
+    }
 }
 
 fn node_of(keys: &BTreeSet<Key>) -> Option<&str> {
@@ -95,82 +126,83 @@ fn node_of(keys: &BTreeSet<Key>) -> Option<&str> {
     })
 }
 
-fn cluster_of_keys(keys: &BTreeSet<Key>) -> OfCluster {
-    keys.iter().find_map(|key| match key {
-        Key::Node { cluster, .. } => cluster.clone(),
-        Key::Bmc(_) | Key::Machine { .. } => None,
-    })
-}
-
 /// The other remediations of a cluster.
 struct Others<'a> {
     sources: &'a Sources,
-    /// Of the one that they are the others to.
-    uid: Option<&'a str>,
+    own: &'a Own<'a>,
     cluster: &'a OfCluster,
     held: &'a Held,
 }
 
-impl Others<'_> {
-    fn is_one(&self, other: &PowerCycleRemediation) -> bool {
-        other.metadata.uid.as_deref() != self.uid && cluster_of(other) == *self.cluster
+impl<'a> Others<'a> {
+    fn is_own(&self, other: &PowerCycleRemediation) -> bool {
+        other.metadata.uid.as_deref() == self.own.uid
     }
 
-    fn by(&self, key: &RemediationIndex) -> Vec<std::sync::Arc<Guarded<PowerCycleRemediation>>> {
+    fn by(&self, key: &RemediationIndex) -> Vec<Arc<Guarded<PowerCycleRemediation>>> {
         self.sources.caches.remediations.by(key)
     }
 
-    fn key(&self) -> RemediationIndex {
-        RemediationIndex::AtWork(self.cluster.clone())
+    fn seen(&self, uid: &str) -> Option<Arc<Guarded<PowerCycleRemediation>>> {
+        let key = RemediationIndex::Uid(uid.to_owned());
+        self.sources.caches.remediations.first_by(&key, |_| true)
     }
 
-    /// How many have begun and are not over.
+    /// How many act, or are between two attempts. Who is between two attempts waits for none that is, lest they wait
+    /// for each other.
     fn at_work(&self) -> usize {
-        let remediations = &self.sources.caches.remediations;
-        let own = self
-            .uid
-            .and_then(|uid| remediations.first_by(&RemediationIndex::Uid(uid.to_owned()), |_| true));
-        let is_own =
-            readable(own.as_slice()).any(|own| matches!(stage(own), Stage::Begun | Stage::BetweenAttempts));
-        remediations
-            .count(&self.key())
-            .saturating_sub(usize::from(is_own))
-    }
-
-    /// What was admitted to something and is not seen yet to have begun.
-    fn admitted(&self) -> Vec<&BTreeSet<Key>> {
-        let remediations = &self.sources.caches.remediations;
-        let is_seen = |uid: &str| {
-            let seen = remediations.first_by(&RemediationIndex::Uid(uid.to_owned()), |_| true);
-            readable(seen.as_slice()).any(|one| !matches!(stage(one), Stage::Waiting))
+        let own = self.own.uid.and_then(|uid| self.seen(uid));
+        let own = readable(own.as_slice()).map(stage).next();
+        let count = |key, is_own: bool| {
+            let all = self.sources.caches.remediations.count(&key);
+            all.saturating_sub(usize::from(is_own))
         };
-        let of_others = self
-            .held
-            .by_uid
-            .iter()
-            .filter(|(uid, _)| Some(uid.as_str()) != self.uid);
-        let of_cluster = of_others.filter(|(_, keys)| cluster_of_keys(keys) == *self.cluster);
-        let unseen = of_cluster.filter(|(uid, _)| !is_seen(uid));
-        unseen.map(|(_, keys)| keys).collect()
+        let key = RemediationIndex::AtWork(self.cluster.clone());
+        let begun = count(key, own == Some(Stage::Begun));
+        if self.own.is_between_attempts {
+            return begun;
+        }
+        let key = RemediationIndex::BetweenAttempts(self.cluster.clone());
+        begun.saturating_add(count(key, own == Some(Stage::BetweenAttempts)))
     }
 
+    /// What was admitted to something and is not counted yet as having begun.
+    fn admitted(&self) -> Vec<&'a BTreeSet<Key>> {
+        let is_counted = |uid: &str| {
+            let seen = self.seen(uid);
+            readable(seen.as_slice()).any(|one| match stage(one) {
+                Stage::Begun | Stage::Failed(_) | Stage::Over => true,
+                Stage::BetweenAttempts => !self.own.is_between_attempts,
+                Stage::Waiting | Stage::Admitted => false,
+            })
+        };
+        let held = self.held.by_uid.iter();
+        let of_others = held.filter(|(uid, _)| Some(uid.as_str()) != self.own.uid);
+        let here = of_others.filter(|(uid, _)| self.held.clusters.get(*uid) == Some(self.cluster));
+        let uncounted = here.filter(|(uid, _)| !is_counted(uid));
+        uncounted.map(|(_, keys)| keys).collect()
+    }
+
+    /// Those of remediations that are there, and of those that were deleted since this process sent them.
     fn power_offs(&self, now: Timestamp, limits: &Limits) -> Vec<Timestamp> {
         let from = now.saturating_sub(limits.window).unwrap_or(Timestamp::MIN);
         let mut found = BTreeMap::new();
         for span in spans(from, now) {
-            for other in
-                readable(&self.by(&RemediationIndex::PoweredOff(span))).filter(|other| self.is_one(other))
-            {
-                let journal = other.journal().map(|journal| journal.timeline.as_slice());
-                let begun = journal
-                    .unwrap_or_default()
-                    .iter()
-                    .filter(|entry| entry.phase == Phase::PoweringOff);
-                let begun = begun.map(|entry| entry.at).filter(|at| *at >= from);
-                found.insert(other.uid(), begun.collect::<Vec<_>>());
+            for one in readable(&self.by(&RemediationIndex::PoweredOff(span))) {
+                let Some(journal) = one.journal().filter(|_| cluster_of(one) == *self.cluster) else {
+                    continue;
+                };
+                // The attempt that is asked about is not an earlier one.
+                let is_asked = self.is_own(one) && journal.phase == Phase::PoweringOff;
+                let begun = power_offs(journal).skip(usize::from(is_asked));
+                found.insert(one.uid(), begun.filter(|at| *at >= from).collect::<Vec<_>>());
             }
         }
-        found.into_values().flatten().collect()
+        let sent = self.held.sent.iter();
+        let sent = sent.filter(|sent| sent.cluster == *self.cluster && sent.at >= from);
+        let gone = sent.filter(|sent| self.seen(&sent.uid).is_none());
+        let there = found.into_values().flatten();
+        there.chain(gone.map(|sent| sent.at)).collect()
     }
 
     fn failed(&self, now: Timestamp) -> Vec<Timestamp> {
@@ -178,24 +210,19 @@ impl Others<'_> {
         let mut found = Vec::new();
         for span in spans(from, now) {
             let others = self.by(&RemediationIndex::Failed(span));
-            let others = readable(&others).filter(|other| self.is_one(other));
-            found.extend(others.filter_map(|other| match stage(other) {
-                Stage::Failed(at) => Some(at),
-                Stage::Waiting | Stage::Admitted | Stage::BetweenAttempts | Stage::Begun | Stage::Over => {
-                    None
-                }
-            }));
+            let here = readable(&others).filter(|one| !self.is_own(one) && cluster_of(one) == *self.cluster);
+            found.extend(here.filter_map(|one| failed_at(one, one.journal()?)));
         }
         found
     }
 
-    /// The Nodes of those that have begun, or were admitted.
+    /// The Nodes of those that act or were admitted.
     fn nodes_at_work(&self, admitted: &[&BTreeSet<Key>]) -> Vec<String> {
-        let at_work = self.by(&self.key());
-        let others = readable(&at_work).filter(|other| self.is_one(other));
-        let nodes =
-            others.filter_map(|other| begun(other).and_then(Subject::node_name).map(ToOwned::to_owned));
+        let at_work = self.by(&RemediationIndex::AtWork(self.cluster.clone()));
+        let others = readable(&at_work).filter(|one| !self.is_own(one));
+        let nodes = others.filter_map(|other| begun(other).and_then(Subject::node_name));
+        let nodes: Vec<String> = nodes.map(ToOwned::to_owned).collect();
         let admitted = admitted.iter().filter_map(|keys| node_of(keys));
-        nodes.chain(admitted.map(ToOwned::to_owned)).collect()
+        nodes.into_iter().chain(admitted.map(ToOwned::to_owned)).collect()
     }
 }

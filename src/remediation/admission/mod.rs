@@ -6,7 +6,7 @@ mod fleet;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt as _;
 use remediator_api::PowerCycleRemediation;
 use remediator_api::target_ref::{about, is_taken_back};
@@ -19,6 +19,7 @@ use remediator_core::phase::Phase;
 use crate::bmc_access::host::ResolvedHost;
 use crate::clusters::node_cluster::NodeCluster;
 use crate::remediation::Remediator;
+use crate::remediation::admission::fleet::{OfCluster, Own, SentPowerOff};
 use crate::snapshot::Sources;
 use crate::snapshot::remediation_history::unreadable_remediations;
 use crate::watch::caches::{Caches, readable};
@@ -26,6 +27,9 @@ use crate::watch::indexes::RemediationIndex;
 use crate::watch::lookup;
 use crate::watch::machine_key::machine_key;
 use remediator_api::views::cluster_api::ClusterKey;
+
+/// The longest that `spec.limits.window` may be.
+const LONGEST_WINDOW: SignedDuration = SignedDuration::from_hours(24);
 
 /// Who was admitted, and to what. The caches show who has begun, also after a restart; this tells apart those
 /// whom they do not show yet. It is kept until the remediation takes it back or is over, and not only until its
@@ -67,7 +71,7 @@ impl Admitted {
         self.decide_by(&sources.caches, own, |held| {
             let limits = fleet::limits(sources);
             let nodes = nodes.as_ref().map_err(Clone::clone)?;
-            let fleet = fleet::fleet((sources, &limits), fleet::own(own), nodes, held);
+            let fleet = fleet::fleet((sources, &limits), &Own::of(own), nodes, held);
             limits.allow(&fleet, sources.clock.now())
         })
     }
@@ -91,7 +95,7 @@ impl Admitted {
     pub(crate) fn brakes(&self, sources: &Sources) -> Result<String, Obstacle> {
         let (limits, now) = (fleet::limits(sources), sources.clock.now());
         let nodes = sources.clusters.own_nodes();
-        let fleet = fleet::fleet((sources, &limits), (None, None), &nodes, &mut self.lock());
+        let fleet = fleet::fleet((sources, &limits), &Own::default(), &nodes, &mut self.lock());
         let used = limits.describe(&fleet, now);
         match limits.allow(&fleet, now) {
             Ok(()) => Ok(used),
@@ -108,7 +112,27 @@ impl Admitted {
     ) -> Fleet {
         let (sources, limits) = (&context.sources, fleet::limits(&context.sources));
         let own = of_caches(remediation);
-        fleet::fleet((sources, &limits), fleet::own(&own), nodes, &mut self.lock())
+        fleet::fleet((sources, &limits), &Own::of(&own), nodes, &mut self.lock())
+    }
+
+    /// A power-off goes out: it counts also if its remediation is deleted soon.
+    pub(crate) fn note_power_off(&self, uid: &str, now: Timestamp) {
+        let mut held = self.lock();
+        let cluster = held.clusters.get(uid).cloned().unwrap_or_default();
+        held.sent
+            .retain(|sent| now.duration_since(sent.at) < LONGEST_WINDOW);
+        held.sent.push(SentPowerOff {
+            cluster,
+            uid: uid.to_owned(),
+            at: now,
+        });
+    }
+
+    /// Forgets a remediation that is gone.
+    pub(crate) fn forget(&self, uid: &str) {
+        let mut held = self.lock();
+        held.remove(uid);
+        held.clusters.remove(uid);
     }
 
     fn lock(&self) -> MutexGuard<'_, Held> {
@@ -181,6 +205,10 @@ struct Held {
     /// When this process began to watch the Nodes.
     watched_since: Option<Timestamp>,
     storms: fleet::Storms,
+    /// In which cluster each remediation is that was decided about.
+    clusters: BTreeMap<String, OfCluster>,
+    /// The power-offs of a day.
+    sent: Vec<SentPowerOff>,
     by_uid: BTreeMap<String, BTreeSet<Key>>,
     by_key: BTreeMap<Key, BTreeSet<String>>,
 }

@@ -191,6 +191,16 @@ impl Limits {
         self.domain_allows(fleet)
     }
 
+    /// Whether the power-off of a host may be repeated whose first one may never have been sent, and which is on: its
+    /// slot is its own.
+    ///
+    /// # Errors
+    ///
+    /// The storm.
+    pub fn allow_again(&self, fleet: &Fleet, now: Timestamp) -> Result<(), Obstacle> {
+        self.no_storm(fleet, now)
+    }
+
     fn watched_long_enough(&self, fleet: &Fleet, now: Timestamp) -> Result<(), Obstacle> {
         let over = fleet
             .watched_since

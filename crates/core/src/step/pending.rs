@@ -111,11 +111,18 @@ impl<'a> Step<'a> {
         let Some(live) = live else {
             return Ok(());
         };
-        let Some(obstacle) = live.host.clone().err().or_else(|| find(live)) else {
+        let obstacle = live.host.clone().err().or_else(|| find(live));
+        let Some(obstacle) = obstacle.or_else(|| self.brake_at(live)) else {
             return Ok(());
         };
         self.settle()?;
         Err(self.wait_or_fail(&obstacle, Some(after(live.began, RECHECK))))
+    }
+
+    /// What held it up at a live check, where the caches do not show it yet.
+    fn brake_at(&self, live: &LiveCheck) -> Option<Obstacle> {
+        let policy = live.objects.policy.present()?;
+        policy.limits.allow(&live.fleet, live.began).err()
     }
 
     /// Another remediation that is at work on the same host and has not failed at it.
@@ -159,8 +166,10 @@ impl<'a> Step<'a> {
     /// A pause does not use up the time that an attempt may be held up; another remediation and the brakes neither.
     fn restart_deadline_after_pause(&mut self, why_not: Option<&NotDue>) {
         let denied = self.facts.admission.denied();
-        let still = matches!(why_not, Some(NotDue::Waits(obstacle, _)) if stops_the_clock(obstacle.reason))
-            || denied.is_some_and(|denied| stops_the_clock(denied.reason));
+        let is_braked = why_not.is_none() && denied.is_some_and(|denied| denied.reason.is_brake());
+        let still = matches!(why_not, Some(NotDue::Waits(obstacle, _)) if obstacle.reason.is_pause())
+            || self.another_that_works().is_some()
+            || is_braked;
         if still || self.journal.suspended_since.is_none() {
             return;
         }

@@ -160,10 +160,21 @@ impl Step<'_> {
         contradiction.map_or(Ok(()), |obstacle| Err(obstacle.into()))
     }
 
-    /// Whether one more host may be powered off. One that was told so before is none.
+    /// Whether one more host may be powered off. One that went off is none; one that is on may never have been told.
     fn heed_brakes(&self, intent: &Intent, live: &LiveCheck) -> Result<(), NotDue> {
-        let policy = live.objects.policy.present().filter(|_| intent.sends == 1);
-        policy.map_or(Ok(()), |policy| Ok(policy.limits.allow(&live.fleet, self.now)?))
+        let Some(policy) = live.objects.policy.present() else {
+            return Ok(());
+        };
+        let is_on = self
+            .facts
+            .observed
+            .last_read()
+            .is_some_and(|read| read.power == PowerState::On);
+        Ok(match (intent.sends, is_on) {
+            (1, _) => policy.limits.allow(&live.fleet, self.now)?,
+            (_, true) => policy.limits.allow_again(&live.fleet, self.now)?,
+            (_, false) => {}
+        })
     }
 
     /// The host must still be the right one; then the command goes out.

@@ -1,8 +1,8 @@
 //! No wait lasts for ever, hurries, or hides its reason.
 
-use super::shell::Sim;
+use super::shell::{Fault, Sim, Turn};
 use super::world::at;
-use crate::decision::Effect;
+use crate::decision::{Act, Effect};
 use crate::facts::{Lookup, Obstacle, Origin, Policy};
 use crate::phase::{Phase, Reason};
 
@@ -325,4 +325,43 @@ fn a_grace_period_is_waited_for_no_longer_than_an_attempt_may_be_held_up() {
         "{}",
         sim.world.now
     );
+}
+
+#[test]
+fn a_storm_stops_a_power_off_that_a_crash_kept_from_being_sent() {
+    let mut sim = Sim::new();
+    sim.run_until(|sim| matches!(sim.decide().act, Some(Act::Effect(Effect::PowerOff { .. }))));
+    sim.crash();
+    sim.fleet.unhealthy = 20;
+    let storm_until = sim.world.now + 120_000;
+    while sim.world.now < storm_until && sim.turn(Fault::None) != Turn::Over {}
+    assert_eq!(sim.power_offs(), 0, "{}", sim.journal.message);
+    sim.fleet.unhealthy = 1;
+
+    sim.run();
+
+    assert_eq!(sim.journal.phase, Phase::Succeeded, "{}", sim.journal.message);
+    assert_eq!(sim.power_offs(), 1);
+}
+
+#[test]
+fn what_was_braked_for_longer_than_its_deadline_has_the_whole_of_it_for_the_next_obstacle() {
+    let mut sim = Sim::new();
+    sim.fleet.unhealthy = 20;
+    let day = sim.world.now + 86_400_000;
+    while sim.world.now < day && sim.turn(Fault::None) != Turn::Over {}
+    assert!(sim.journal.is_because(Reason::TooManyUnhealthy), "{}", sim.journal.message);
+    let checks = std::mem::replace(
+        &mut sim.world.objects.health_checks,
+        vec![Lookup::Unreadable("spec".to_owned())],
+    );
+    let a_while = sim.world.now + 60_000;
+    while sim.world.now < a_while && sim.turn(Fault::None) != Turn::Over {}
+    assert_eq!(sim.journal.phase, Phase::Pending, "{}", sim.journal.message);
+    sim.world.objects.health_checks = checks;
+    sim.fleet.unhealthy = 0;
+
+    sim.run();
+
+    assert_eq!(sim.journal.phase, Phase::Succeeded, "{}", sim.journal.message);
 }
