@@ -35,6 +35,7 @@ mod role;
 mod slow_bmcs;
 mod sushy;
 mod templates;
+mod tenants;
 mod unserved;
 mod upstream_cluster_api;
 mod upstream_medik8s;
