@@ -86,7 +86,11 @@ pub(crate) fn objects(
         let marks = Marks::of_remediation(remediation, host, readable);
         node_of_host::known(&sources.clusters, nodes, &marks)
     } else {
-        not_looked_for()
+        let another = match (nodes, &node) {
+            (Ok(nodes), Lookup::Present(node)) => node_of_host::another(nodes, node),
+            (Ok(_) | Err(_), _) => None,
+        };
+        another.map_or_else(not_looked_for, Lookup::Present)
     };
     let policy = caches::find(&sources.caches.policies, None, remediation_policy::POLICY_NAME);
     let snapshot = Snapshot {
