@@ -128,8 +128,8 @@ fn invariant_14_what_an_endpoint_of_another_namespace_says_counts_where_its_own_
         let other = endpoint(("elsewhere", "worker-1"), address, uuid);
         assert_eq!(judged(&[ours(), other.clone()]), Ok(()), "{address} {uuid:?}");
         for (status, reason, observed, expected) in [
-            ("True", Reason::BmcReady, 2, ambiguous.clone()),
-            ("False", Reason::NodeMissing, 2, ambiguous.clone()),
+            ("True", Reason::BmcReady, 2, ambiguous),
+            ("False", Reason::NodeMissing, 2, ambiguous),
             ("True", Reason::BmcReady, 1, Ok(())),
             ("False", Reason::BmcCredentialsRejected, 2, Ok(())),
             ("False", Reason::IdentityMismatch, 2, Ok(())),

@@ -54,6 +54,22 @@ pub(super) struct Row {
     pub(super) acts: fn(&Attempt<'_>) -> Vec<Act>,
 }
 
+pub(super) fn row(what: &'static str, victim: Victim, acts: fn(&Attempt<'_>) -> Vec<Act>) -> Row {
+    Row { what, victim, acts }
+}
+
+/// A request, in the attempt's own namespace.
+pub(super) fn remediation(spec: &Value) -> Act {
+    remediation_with(&json!({"name": "attempt"}), spec)
+}
+
+pub(super) fn remediation_with(metadata: &Value, spec: &Value) -> Act {
+    Act::create(json!({
+        "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "PowerCycleRemediation",
+        "metadata": metadata, "spec": spec,
+    }))
+}
+
 /// One attempt: where it is made, and the neighbour's host.
 pub(super) struct Attempt<'a> {
     pub(super) namespace: String,
@@ -234,17 +250,6 @@ impl Attempt<'_> {
         Act::create(json!({
             "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "BMCEndpoint",
             "metadata": {"name": name}, "spec": whole,
-        }))
-    }
-
-    pub(super) fn remediation(&self, spec: &Value) -> Act {
-        self.remediation_with(&json!({"name": "attempt"}), spec)
-    }
-
-    pub(super) fn remediation_with(&self, metadata: &Value, spec: &Value) -> Act {
-        Act::create(json!({
-            "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "PowerCycleRemediation",
-            "metadata": metadata, "spec": spec,
         }))
     }
 

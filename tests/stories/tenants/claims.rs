@@ -2,13 +2,21 @@
 
 use serde_json::{Value, json};
 
-use super::attempt::{Act, Attempt, Row, Victim};
+use super::attempt::{Act, Attempt, Row, Victim, remediation, row};
 
 const ELSEWHERE: &str = "redfish+https://127.0.0.1:1/redfish/v1/Systems/1";
 
 pub(super) fn rows() -> Vec<Row> {
-    use Victim::{Machine, NamedByMachine, NoNode, Node};
-    let row = |what, victim, acts| Row { what, victim, acts };
+    by_address()
+        .into_iter()
+        .chain(by_identity())
+        .chain(by_machine())
+        .collect()
+}
+
+/// What says where the neighbour's BMC is.
+fn by_address() -> Vec<Row> {
+    use Victim::{Machine, NoNode};
     vec![
         row("nothing", Machine, |_| Vec::new()),
         row(
@@ -51,6 +59,13 @@ pub(super) fn rows() -> Vec<Row> {
         row("an endpoint that leads nowhere", NoNode, |attempt| {
             vec![attempt.endpoint("mine", &json!({"machineName": "ghost", "address": "nowhere"}))]
         }),
+    ]
+}
+
+/// What says which host it is, or borrows the neighbour's login.
+fn by_identity() -> Vec<Row> {
+    use Victim::{Machine, NoNode, Node};
+    vec![
         row("the system UUID, at another address", NoNode, |attempt| {
             vec![stating(attempt, attempt.host.bmc.system_uuid())]
         }),
@@ -103,6 +118,13 @@ pub(super) fn rows() -> Vec<Row> {
                 asks_for_the_node(attempt),
             ]
         }),
+    ]
+}
+
+/// What says whose host it is.
+fn by_machine() -> Vec<Row> {
+    use Victim::{Machine, NamedByMachine, NoNode, Node};
+    vec![
         row("twenty endpoints", Node, |attempt| {
             let endpoint = |number| {
                 attempt.endpoint(
@@ -160,7 +182,7 @@ fn ghost(attempt: &Attempt<'_>, address: &str) -> Vec<Act> {
     vec![
         attempt.secret(),
         attempt.endpoint("mine", &spec),
-        attempt.remediation(&week),
+        remediation(&week),
     ]
 }
 
@@ -170,7 +192,7 @@ fn stating(attempt: &Attempt<'_>, uuid: &str) -> Act {
 }
 
 pub(super) fn asks_for_the_node(attempt: &Attempt<'_>) -> Act {
-    attempt.remediation(&json!({"nodeName": attempt.host.name}))
+    remediation(&json!({"nodeName": attempt.host.name}))
 }
 
 /// Names the owner's Secret by a way out of the namespace.
@@ -188,7 +210,7 @@ fn claiming(attempt: &Attempt<'_>, name: &str) -> Vec<Act> {
         attempt.endpoint("mine", &json!({"machineName": name})),
     ];
     acts.extend(attempt.machine(name));
-    acts.push(attempt.remediation(&json!({"machineName": name})));
+    acts.push(remediation(&json!({"machineName": name})));
     acts
 }
 
@@ -210,7 +232,7 @@ fn of_cluster_api(attempt: &Attempt<'_>) -> Vec<Act> {
         attempt.endpoint("mine", &json!({"machineName": "a-machine"})),
         Act::create(machine.clone()),
         Act::merge_status(machine),
-        attempt.remediation(&json!({"machineName": "a-machine"})),
+        remediation(&json!({"machineName": "a-machine"})),
     ]
 }
 

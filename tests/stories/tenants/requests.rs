@@ -2,12 +2,20 @@
 
 use serde_json::{Value, json};
 
-use super::attempt::{Act, Attempt, Row, Victim};
+use super::attempt::{Act, Attempt, Row, Victim, remediation, remediation_with, row};
 use super::claims::{asks_for_the_node, of_a_node_health_check};
 
 pub(super) fn rows() -> Vec<Row> {
-    use Victim::{Machine, NamedByMachine, NoNode, Node};
-    let row = |what, victim, acts| Row { what, victim, acts };
+    for_the_host()
+        .into_iter()
+        .chain(forged())
+        .chain(beyond())
+        .collect()
+}
+
+/// Requests that are allowed.
+fn for_the_host() -> Vec<Row> {
+    use Victim::{Machine, NamedByMachine, Node};
     vec![
         row("a request for the Node", Machine, |attempt| {
             vec![asks_for_the_node(attempt)]
@@ -25,7 +33,7 @@ pub(super) fn rows() -> Vec<Row> {
             vec![
                 attempt.secret(),
                 attempt.endpoint("mine", &spec),
-                attempt.remediation(&spec),
+                remediation(&spec),
             ]
         }),
         row(
@@ -33,7 +41,7 @@ pub(super) fn rows() -> Vec<Row> {
             NamedByMachine,
             |attempt| {
                 let name = &attempt.host.name;
-                vec![attempt.remediation(&json!({"machineName": name, "nodeName": name}))]
+                vec![remediation(&json!({"machineName": name, "nodeName": name}))]
             },
         ),
         row("a request that the owner's Machine owns", Machine, |attempt| {
@@ -45,7 +53,7 @@ pub(super) fn rows() -> Vec<Row> {
                 "name": "attempt", "ownerReferences": [owner],
                 "annotations": {"baremetal-remediator.io/trigger": "external-remediation"},
             });
-            vec![attempt.remediation_with(&metadata, &json!({}))]
+            vec![remediation_with(&metadata, &json!({}))]
         }),
         row("a request as of a NodeHealthCheck", Node, |attempt| {
             let endpoint = attempt.endpoint("mine", &json!({"nodeName": attempt.host.name}));
@@ -53,7 +61,7 @@ pub(super) fn rows() -> Vec<Row> {
             vec![
                 attempt.secret(),
                 endpoint,
-                attempt.remediation_with(&metadata, &json!({})),
+                remediation_with(&metadata, &json!({})),
             ]
         }),
         row(
@@ -61,14 +69,14 @@ pub(super) fn rows() -> Vec<Row> {
             NamedByMachine,
             |attempt| {
                 let metadata = of_a_node_health_check(attempt, &attempt.host.name);
-                vec![attempt.remediation_with(&metadata, &json!({}))]
+                vec![remediation_with(&metadata, &json!({}))]
             },
         ),
         row("twenty requests", Node, |attempt| {
             let endpoint = attempt.endpoint("mine", &json!({"nodeName": attempt.host.name}));
             let request = |number| {
                 let metadata = json!({"name": format!("attempt-{number}")});
-                attempt.remediation_with(&metadata, &json!({"nodeName": attempt.host.name}))
+                remediation_with(&metadata, &json!({"nodeName": attempt.host.name}))
             };
             [attempt.secret(), endpoint]
                 .into_iter()
@@ -82,21 +90,28 @@ pub(super) fn rows() -> Vec<Row> {
                 let metadata = json!({
                     "name": "attempt", "finalizers": ["baremetal-remediator.io/host-is-safe", "example.com/stays"],
                 });
-                let request = attempt.remediation_with(&metadata, &json!({"nodeName": attempt.host.name}));
+                let request = remediation_with(&metadata, &json!({"nodeName": attempt.host.name}));
                 vec![request, Act::delete(named("PowerCycleRemediation", "attempt"))]
             },
         ),
+    ]
+}
+
+/// What only the daemon writes, and what cannot be read.
+fn forged() -> Vec<Row> {
+    use Victim::{Machine, NoNode};
+    vec![
         row("a request that is made with a status", Machine, |attempt| {
             let mut request = named("PowerCycleRemediation", "attempt");
             request["spec"] = json!({"nodeName": "ghost"});
-            request["status"] = forged(attempt);
+            request["status"] = forged_status(attempt);
             vec![Act::create(request)]
         }),
         row("a request whose status is written", Machine, |attempt| {
             let mut request = named("PowerCycleRemediation", "attempt");
-            request["status"] = forged(attempt);
+            request["status"] = forged_status(attempt);
             vec![
-                attempt.remediation(&json!({"nodeName": "ghost"})),
+                remediation(&json!({"nodeName": "ghost"})),
                 Act::merge_status(request).refused(403),
             ]
         }),
@@ -115,12 +130,12 @@ pub(super) fn rows() -> Vec<Row> {
         ),
         row("a request that nobody can read", Machine, |attempt| {
             let spec = json!({"nodeName": attempt.host.name, "deadlines": {"pending": "for ever"}});
-            vec![attempt.remediation(&spec).refused(422)]
+            vec![remediation(&spec).refused(422)]
         }),
         row("a request without end", Machine, |attempt| {
             let long = "99999999999999999999h";
             let spec = json!({"nodeName": attempt.host.name, "deadlines": {"pending": long}});
-            vec![attempt.remediation(&spec).refused(422)]
+            vec![remediation(&spec).refused(422)]
         }),
         row("a template that has Machines deleted", Machine, |attempt| {
             let template = json!({
@@ -131,11 +146,15 @@ pub(super) fn rows() -> Vec<Row> {
             let metadata = json!({
                 "name": attempt.host.name, "annotations": {"machine.openshift.io/cloned-from-name": "mine"},
             });
-            vec![
-                Act::create(template),
-                attempt.remediation_with(&metadata, &json!({})),
-            ]
+            vec![Act::create(template), remediation_with(&metadata, &json!({}))]
         }),
+    ]
+}
+
+/// What reaches out of the namespace.
+fn beyond() -> Vec<Row> {
+    use Victim::Machine;
+    vec![
         row(
             "a request at work on the attacker's host that says by now that it is about the Node",
             Machine,
@@ -200,7 +219,7 @@ fn of_core(kind: &str, name: &str, namespace: &str) -> Value {
 }
 
 /// A status of somebody who is powering the neighbour's host off.
-fn forged(attempt: &Attempt<'_>) -> Value {
+fn forged_status(attempt: &Attempt<'_>) -> Value {
     let name = &attempt.host.name;
     let now = "2026-01-01T00:00:00Z";
     json!({
