@@ -157,7 +157,11 @@ pub(super) fn judge_endpoint(sources: &Sources, endpoint: &BMCEndpoint) -> Resul
             let detail = format!("BMCEndpoint {} names the same Machine or Node", twin.name_any());
             Err(Obstacle::new(Reason::HostAmbiguous, detail))
         }
-        None => Ok(format!("the BMC is at {}", resolved.host.bmc)),
+        None => {
+            let namespace = endpoint.namespace().unwrap_or_default();
+            host::alone(&sources.caches.endpoints, &namespace, &resolved)?;
+            Ok(format!("the BMC is at {}", resolved.host.bmc))
+        }
     }
 }
 

@@ -86,7 +86,11 @@ pub(crate) fn objects(
         let marks = Marks::of_remediation(remediation, host, readable);
         node_of_host::known(&sources.clusters, nodes, &marks)
     } else {
-        not_looked_for()
+        let another = match (nodes, &node) {
+            (Ok(nodes), Lookup::Present(node)) => node_of_host::another(nodes, node),
+            (Ok(_) | Err(_), _) => None,
+        };
+        another.map_or_else(not_looked_for, Lookup::Present)
     };
     let policy = caches::find(&sources.caches.policies, None, remediation_policy::POLICY_NAME);
     let snapshot = Snapshot {
@@ -111,7 +115,10 @@ pub(crate) fn node_facts(
     let machine_link = match machine_key(&sources.caches, remediation).and_then(|key| key.api) {
         // The Node of a migrated Machine may speak of both.
         Some(MachineApi::ClusterApi) => node.machine_link(MachineApi::ClusterApi),
-        Some(MachineApi::OpenShift) | None => machine_link(&sources.caches, node).map(|key| key.to_string()),
+        Some(MachineApi::OpenShift) | None => {
+            let namespace = remediation.namespace().unwrap_or_default();
+            machine_link(&sources.caches, node, &namespace).map(|key| key.to_string())
+        }
     };
     let known = (machine_link, nodes.lost_nodes.since(node));
     snapshot::node_facts(node, known, remediation.uid().as_deref(), |uid| {

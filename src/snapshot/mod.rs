@@ -53,7 +53,7 @@ impl Snapshot<'_> {
     }
 }
 
-/// For a host whose Machine has a Node.
+/// For a host whose Machine has a Node, and of which no other is known.
 pub(crate) fn not_looked_for() -> Lookup<facts::Node> {
     Lookup::Unreadable("whether another Node has the system UUID of the host was not asked".to_owned())
 }

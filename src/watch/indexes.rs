@@ -12,7 +12,7 @@ use remediator_api::views::{Machine, MachineHealthCheck, Node};
 use remediator_api::{
     BMCEndpoint, PowerCycleRemediation, PowerCycleRemediationTemplate, RemediationPolicy, keys,
 };
-use remediator_bmc::{RangeUse, ReservedRange};
+use remediator_bmc::{BmcAddress, RangeUse, ReservedRange};
 use remediator_core::admission::Stage;
 use remediator_core::health::rules::CLUSTER_NAME_LABEL;
 use remediator_core::identity::SystemUuid;
@@ -65,8 +65,18 @@ pub(crate) enum EndpointIndex {
     Node(String, String),
     /// Namespace, and all that it names.
     Host(String, Option<String>, Option<String>),
+    /// Namespace, and the address where that names one host: a system of a Redfish service, or a BMC of IPMI.
+    System(String, String),
     /// The stated system UUID, the same for both byte orders, in any namespace.
     Uuid(SystemUuid),
+}
+
+impl EndpointIndex {
+    /// By which endpoints of a namespace are found that name the same host by its address.
+    pub(crate) fn of_system(namespace: &str, address: &BmcAddress) -> Option<Self> {
+        let host = address.one_host()?;
+        Some(Self::System(namespace.to_owned(), host))
+    }
 }
 
 /// By what remediations are found.
@@ -191,7 +201,10 @@ impl Indexed for BMCEndpoint {
         let uuid = endpoint.spec.system_uuid.as_deref();
         let uuid = uuid.and_then(|uuid| SystemUuid::parse(uuid).ok());
         let host = EndpointIndex::Host(namespace.clone(), machine.clone(), node.clone());
+        let address = spec.address.parse::<BmcAddress>().ok();
+        let system = address.and_then(|address| EndpointIndex::of_system(&namespace, &address));
         let mut found = vec![host];
+        found.extend(system);
         found.extend(machine.map(|name| EndpointIndex::Machine(namespace.clone(), name)));
         found.extend(node.map(|name| EndpointIndex::Node(namespace, name)));
         found.extend(uuid.map(|uuid| EndpointIndex::Uuid(uuid.in_either_order())));

@@ -52,7 +52,7 @@ pub(crate) fn machine_key(caches: &Caches, remediation: &PowerCycleRemediation) 
         return Some(MachineKey { api, namespace, name });
     }
     let node = caches.nodes.get(None, &about.node?)?;
-    let link = machine_link(caches, node.0.as_ref().ok()?)?;
+    let link = machine_link(caches, node.0.as_ref().ok()?, &namespace)?;
     (namespace == link.namespace).then_some(link)
 }
 
@@ -93,11 +93,12 @@ pub(crate) fn remediations_of(
     found
 }
 
-/// The Machine of a Node of the daemon's own cluster: by the Node's annotations, else by a Machine's
-/// `status.nodeRef`, for the annotation is written later, and a Node that registered anew has lost it.
+/// The Machine of a Node of the daemon's own cluster: by the Node's annotations, else by `status.nodeRef` of a Machine of
+/// this namespace, for the annotation is written later, and a Node that registered anew has lost it. What a Machine of
+/// another namespace says of a Node is said by whoever may edit there, and counts only if the Node says so, too.
 /// Sources: openshift/machine-api-operator `pkg/controller/nodelink`; cluster-api
 /// `internal/controllers/machine/machine_controller_noderef.go`.
-pub(crate) fn machine_link(caches: &Caches, node: &Node) -> Option<MachineKey> {
+pub(crate) fn machine_link(caches: &Caches, node: &Node, namespace: &str) -> Option<MachineKey> {
     let annotated = MachineApi::ALL.into_iter().find_map(|api| {
         let link = node.machine_link(api)?;
         let (namespace, name) = link.split_once('/')?;
@@ -109,12 +110,13 @@ pub(crate) fn machine_link(caches: &Caches, node: &Node) -> Option<MachineKey> {
     });
     annotated.or_else(|| {
         let machines = caches.openshift.machines.by(&MachineIndex::Node(node.name_any()));
-        let links = machines.iter().filter_map(|machine| {
-            Some(MachineKey {
-                api: Some(MachineApi::OpenShift),
-                namespace: machine.namespace()?,
-                name: machine.name_any(),
-            })
+        let own = machines
+            .iter()
+            .filter(|machine| machine.namespace().as_deref() == Some(namespace));
+        let links = own.map(|machine| MachineKey {
+            api: Some(MachineApi::OpenShift),
+            namespace: namespace.to_owned(),
+            name: machine.name_any(),
         });
         links.min()
     })

@@ -52,7 +52,7 @@ async fn hosts_are_found_by_name_checked_together_and_powered() -> world::Outcom
     };
     let other_uuid = HostOptions {
         endpoint: Box::new(|mut endpoint| {
-            endpoint["systemUUID"] = json!("11111111-2222-3333-4444-555555555555");
+            endpoint["systemUUID"] = json!("51c4b3a2-9d0e-4f6a-8b7c-1e2d3f4a5b6c");
             endpoint
         }),
         ..HostOptions::default()
@@ -321,7 +321,7 @@ async fn hosts_behind_one_bmc_are_checked_one_after_the_other_and_a_rejected_log
     };
     for blade in ["blade-2", "blade-3"] {
         let endpoint = json!({
-            "nodeName": blade, "address": shared.bmc_address,
+            "nodeName": blade, "address": format!("{}-{blade}", shared.bmc_address),
             "credentialsSecret": {"name": format!("{}-bmc", shared.name)},
         });
         objects::create_endpoint(&world, blade, endpoint).await?;

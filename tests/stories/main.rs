@@ -36,6 +36,7 @@ mod role;
 mod slow_bmcs;
 mod sushy;
 mod templates;
+mod tenants;
 mod unserved;
 mod upstream_cluster_api;
 mod upstream_medik8s;

@@ -6,6 +6,7 @@ use kube::api::{Api, ListParams};
 use remediator_api::views::cluster_api::ClusterKey;
 use remediator_api::views::{Machine, Node};
 use remediator_core::facts::{self, Lookup, Obstacle};
+use remediator_core::identity::SystemUuid;
 use remediator_core::machine_api::MachineApi;
 use remediator_core::phase::Reason;
 
@@ -78,6 +79,16 @@ pub(crate) fn known(
         Some(_) => has_witness(&nodes.nodes, is_witness),
     };
     indexed(&nodes.nodes, marks, witnessed)
+}
+
+/// Another Node of the cluster of one with its system UUID: one of them is on another host, or is not there any more.
+pub(crate) fn another(nodes: &NodeCluster, node: &facts::Node) -> Option<facts::Node> {
+    let uuid = SystemUuid::parse(node.system_uuid.as_deref()?).ok()?;
+    let of_uuid = NodeIndex::Uuid(uuid.in_either_order());
+    let other = nodes
+        .nodes
+        .first_by(&of_uuid, |other| other.name_any() != node.name)?;
+    other.0.as_ref().ok().map(Node::facts)
 }
 
 /// The Node among these that has the marks. Absent only if every one of them is known to be another's, as those

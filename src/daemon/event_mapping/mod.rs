@@ -79,14 +79,17 @@ pub(crate) fn of_other(
     }
 }
 
-/// For changes of endpoints: those of the same namespace that name the host which one names now or named before.
+/// For changes of endpoints: those of the same namespace that describe the host which one describes now or before.
 pub(crate) fn neighbours(
     endpoints: &IndexedStore<BMCEndpoint>,
     change: &Change<BMCEndpoint>,
 ) -> Vec<ObjectRef<Guarded<BMCEndpoint>>> {
     let hosts = |endpoint: &Guarded<BMCEndpoint>| {
         let keys = BMCEndpoint::keys(endpoint).into_iter();
-        let hosts = keys.filter(|key| matches!(key, EndpointIndex::Host(..)));
+        let hosts = keys.filter(|key| match key {
+            EndpointIndex::Host(..) | EndpointIndex::System(..) | EndpointIndex::Uuid(_) => true,
+            EndpointIndex::Machine(..) | EndpointIndex::Node(..) => false,
+        });
         hosts.collect::<Vec<_>>()
     };
     let before = change.before.as_deref().map(hosts);
@@ -94,9 +97,9 @@ pub(crate) fn neighbours(
         return Vec::new();
     }
     let found = endpoints.by_any(change.versions().flat_map(hosts));
-    let others = found
-        .iter()
-        .filter(|one| one.name_any() != change.object.name_any());
+    let others = found.iter().filter(|one| {
+        one.name_any() != change.object.name_any() && one.namespace() == change.object.namespace()
+    });
     others.map(|one| ObjectRef::from_obj(one.as_ref())).collect()
 }
 

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt as _;
 use remediator_api::PowerCycleRemediation;
-use remediator_api::target_ref::{about, is_taken_back};
+use remediator_api::target_ref::{about, begun, is_taken_back};
 use remediator_core::admission::{Key, Remediation, Reply, Stage, Unreadable, admit, at_work_beside};
 use remediator_core::brakes::Fleet;
 use remediator_core::decision::{Act, Decision, Observation};
@@ -294,7 +294,7 @@ fn stage(remediation: &PowerCycleRemediation) -> Stage {
     })
 }
 
-/// A remediation, with what it works on as far as it says itself.
+/// A remediation, with what it works on by its journal.
 fn of_caches(remediation: &PowerCycleRemediation) -> Remediation {
     let created = remediation.metadata.creation_timestamp.as_ref();
     Remediation {
@@ -327,28 +327,24 @@ fn wanting(context: &Remediator, remediation: &PowerCycleRemediation, host: &Res
     }
 }
 
+/// What something was begun on. It is by the journal alone: what a remediation asks for may be edited meanwhile, also by
+/// whoever may edit no more than its namespace, and was proven by nothing.
 fn keys_of_begun(remediation: &PowerCycleRemediation) -> BTreeSet<Key> {
+    let Some(subject) = begun(remediation) else {
+        return BTreeSet::new();
+    };
     let namespace = remediation.namespace().unwrap_or_default();
-    let machine_key = |name: String| Key::Machine {
+    let cluster = subject.cluster.clone().map(|name| ClusterKey {
         namespace: namespace.clone(),
         name,
-    };
-    let about = about(remediation);
-    let mut keys = BTreeSet::new();
-    keys.extend(about.node.map(|node| node_key(None, node)));
-    keys.extend(about.machine.map(machine_key));
-    let journal = remediation.journal();
-    if let Some(subject) = journal.and_then(|journal| journal.subject.as_ref()) {
-        let cluster = subject.cluster.clone().map(|name| ClusterKey {
-            namespace: namespace.clone(),
-            name,
-        });
-        let node = subject.node_name();
-        keys.extend(node.map(|node| node_key(cluster, node.to_owned())));
-        keys.insert(Key::Bmc(subject.bmc.clone()));
-        keys.extend(subject.machine.clone().map(machine_key));
-    }
-    keys
+    });
+    let node = subject.node_name().map(|node| node_key(cluster, node.to_owned()));
+    let machine = subject
+        .machine
+        .clone()
+        .map(|name| Key::Machine { namespace, name });
+    let of_node = node.into_iter().chain(machine);
+    of_node.chain([Key::Bmc(subject.bmc.clone())]).collect()
 }
 
 fn node_key(cluster: Option<ClusterKey>, name: String) -> Key {

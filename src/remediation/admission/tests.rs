@@ -117,6 +117,50 @@ fn who_is_held_up_holds_nothing() {
     );
 }
 
+/// One of another namespace that has begun with another Node, and says by now that it is about this one.
+#[test]
+fn invariant_14_what_a_remediation_says_of_itself_once_it_has_begun_holds_nobody_up() {
+    let of_node = |namespace: &str, phase: &str, reason: &str, subject: &str| {
+        json!({
+            "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "PowerCycleRemediation",
+            "metadata": {
+                "name": "r0", "namespace": namespace, "uid": namespace, "creationTimestamp": "2026-01-01T00:00:00Z",
+                "annotations": {"remediation.medik8s.io/node-name": "n0"},
+                "ownerReferences": [{
+                    "apiVersion": "remediation.medik8s.io/v1alpha1", "kind": "NodeHealthCheck", "name": "h", "uid": "h",
+                }],
+            },
+            "spec": {},
+            "status": {
+                "phase": phase, "attempt": 1, "reason": reason, "message": "", "phaseStarted": "2026-01-01T00:00:02Z",
+                "subject": {
+                    "node": subject, "nodeUID": subject, "bootID": "b", "host": "h", "bmc": "10.0.0.2", "system": "s",
+                    "systemUUID": "u", "identity": "i",
+                },
+            },
+        })
+    };
+    for (phase, reason, held_up) in [
+        ("Booting", "Accepted", Reason::AnotherRemediationActive),
+        ("Pending", "RetryBackoff", Reason::AnotherRemediationActive),
+        ("Failed", "PowerOffNotConfirmed", Reason::Quarantined),
+    ] {
+        for (subject, expected) in [("n1", None), ("n0", Some(held_up))] {
+            let (caches, mut writers) = caches();
+            apply(&mut writers.remediations, of_node("b", phase, reason, subject));
+            let own = Remediation {
+                asks: true,
+                created: Some("2026-01-01T00:00:00Z".parse().unwrap()),
+                keys: [node_key(None, "n0".to_owned())].into(),
+                ..one("own", Stage::Waiting)
+            };
+            let reply = Admitted::default().decide_by(&caches, &own);
+            let found = reply.denied().map(|obstacle| obstacle.reason);
+            assert_eq!(found, expected, "{phase} {subject}");
+        }
+    }
+}
+
 fn any_remediation() -> impl Strategy<Value = Value> {
     let name = (
         proptest::sample::select(&["a", "b"][..]),
@@ -185,8 +229,11 @@ proptest! {
         for (own, bmc, asks) in asking {
             apply(&mut writers.remediations, own.clone());
             let Ok(own) = serde_json::from_value::<PowerCycleRemediation>(own) else { continue };
+            let (about, namespace) = (about(&own), own.namespace().unwrap_or_default());
             let mut own = Remediation { asks, ..of_caches(&own) };
             own.keys.insert(Key::Bmc(format!("10.0.0.{bmc}")));
+            own.keys.extend(about.node.map(|node| node_key(None, node)));
+            own.keys.extend(about.machine.map(|name| Key::Machine { namespace, name }));
             let all = |held: &Held| {
                 let all = caches.remediations.all();
                 let others = readable(&all).filter(|other| matters(other, &own, held));

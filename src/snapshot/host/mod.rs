@@ -143,8 +143,44 @@ pub(crate) fn through_endpoint(
     machine: Option<&str>,
     node: Option<&str>,
 ) -> Result<ResolvedHost, Obstacle> {
-    let endpoints = speaking_of(&sources.caches.endpoints, namespace, machine, node);
-    among_endpoints(endpoints.iter().map(AsRef::as_ref), machine, node)
+    let endpoints = &sources.caches.endpoints;
+    let speaking = speaking_of(endpoints, namespace, machine, node);
+    let resolved = among_endpoints(speaking.iter().map(AsRef::as_ref), machine, node)?;
+    alone(endpoints, namespace, &resolved)?;
+    Ok(resolved)
+}
+
+/// Whether no other endpoint of the namespace describes this host, by the system that its address names or by the UUID
+/// that it states: nobody could tell whose host it is.
+///
+/// # Errors
+/// [`Reason::HostAmbiguous`], for both of them.
+pub(crate) fn alone(
+    endpoints: &IndexedStore<BMCEndpoint>,
+    namespace: &str,
+    resolved: &ResolvedHost,
+) -> Result<(), Obstacle> {
+    let host = &resolved.host;
+    let system = EndpointIndex::of_system(namespace, &resolved.address);
+    let uuid = host.stated_uuid.as_ref();
+    let uuid = uuid.map(|uuid| EndpointIndex::Uuid(uuid.in_either_order()));
+    let found = endpoints.by_any(system.into_iter().chain(uuid));
+    let is_another = |other: &&Arc<Guarded<BMCEndpoint>>| {
+        let is_near = other.namespace().as_deref() == Some(namespace);
+        is_near && format!("BMCEndpoint/{}", other.name_any()) != host.reference
+    };
+    found
+        .iter()
+        .find(is_another)
+        .map_or(Ok(()), |other| Err(too_many(namespace, &other.name_any(), host)))
+}
+
+fn too_many(namespace: &str, other: &str, host: &Host) -> Obstacle {
+    let reference = &host.reference;
+    let detail = format!(
+        "BMCEndpoint {other} in namespace {namespace} has the address or the system UUID of {reference}, too"
+    );
+    Obstacle::new(Reason::HostAmbiguous, detail)
 }
 
 /// The endpoints of a namespace that name this Machine or this Node, and those that cannot be read, which may.

@@ -1,5 +1,5 @@
 //! Whether one BMCEndpoint describes a host, and no other does: all of them are listed, once for everyone who asks at
-//! the same time.
+//! the same time. What one of another namespace says counts only where it was proven.
 
 use kube::ResourceExt as _;
 use kube::api::{Api, ListParams};
@@ -11,8 +11,9 @@ use remediator_core::identity::SystemUuid;
 use remediator_core::phase::Reason;
 
 use crate::api_call::{ShellError, list};
+use crate::report::conditions::READY;
 use crate::single_flight::SingleFlight;
-use crate::snapshot::host::{among_endpoints, bmc_address, reference, speaks_of};
+use crate::snapshot::host::{among_endpoints, bmc_address, reference, speaks_of, too_many};
 use crate::snapshot::sources::Sources;
 
 pub(crate) const LISTING_ENDPOINTS: &str = "listing the BMCEndpoints";
@@ -69,7 +70,7 @@ impl SearchedHost {
     pub(super) fn is_concerned_by(&self, endpoint: &Guarded<BMCEndpoint>) -> bool {
         let names = |one: &BMCEndpoint| speaks_of(one, Some(&self.machine), self.node.as_deref());
         let is_its = self.is_within(endpoint) && endpoint.0.as_ref().is_ok_and(names);
-        is_its || describes(endpoint, &self.known) != Ok(false)
+        is_its || (self.counts(endpoint) && describes(endpoint, &self.known) != Ok(false))
     }
 
     /// Whether its endpoint is what was known of it, and no other describes the same host: nothing else says which one
@@ -84,31 +85,48 @@ impl SearchedHost {
             );
             return Err(Obstacle::new(Reason::Accepted, detail));
         }
-        for other in endpoints {
+        for other in endpoints.iter().filter(|other| self.counts(other)) {
             if self.is_within(other) && format!("BMCEndpoint/{}", other.name_any()) == host.reference {
                 continue;
             }
-            let (reason, what) = match describes(other, &host) {
+            let (namespace, name) = (other.namespace().unwrap_or_default(), other.name_any());
+            return Err(match describes(other, &host) {
                 Ok(false) => continue,
-                Ok(true) => (
-                    Reason::HostAmbiguous,
-                    format!("has the address or the system UUID of {}, too", host.reference),
-                ),
-                Err(why) => (
-                    Reason::HostUnreadable,
-                    format!("may describe the host of {}, too: {why}", host.reference),
-                ),
-            };
-            let namespace = other.namespace().unwrap_or_default();
-            let detail = format!("BMCEndpoint {} in namespace {namespace} {what}", other.name_any());
-            return Err(Obstacle::new(reason, detail));
+                Ok(true) => too_many(&namespace, &name, &host),
+                Err(why) => {
+                    let whose = &host.reference;
+                    let detail = format!(
+                        "BMCEndpoint {name} in namespace {namespace} may describe the host of {whose}, too: {why}"
+                    );
+                    Obstacle::new(Reason::HostUnreadable, detail)
+                }
+            });
         }
         Ok(())
+    }
+
+    /// Whether it matters what an endpoint says. One of another namespace may say anything, by whoever may edit there.
+    fn counts(&self, endpoint: &Guarded<BMCEndpoint>) -> bool {
+        self.is_within(endpoint) || is_proven(endpoint)
     }
 
     fn is_within(&self, endpoint: &Guarded<BMCEndpoint>) -> bool {
         endpoint.namespace().as_ref() == Some(&self.namespace)
     }
+}
+
+/// Whether the last check of its BMC found the host that an endpoint describes, as it is now: with its own login, by the
+/// UUID of its Node or, where there is no Node, by the one that is stated.
+fn is_proven(endpoint: &Guarded<BMCEndpoint>) -> bool {
+    let Ok(endpoint) = &endpoint.0 else { return false };
+    let status = endpoint.status.iter();
+    let mut conditions = status.flat_map(|status| &status.conditions);
+    let generation = endpoint.metadata.generation;
+    conditions.any(|one| {
+        let is_the_host = one.status == "True" || one.reason == Reason::NodeMissing.as_str();
+        let is_of_now = generation.is_some() && one.observed_generation == generation;
+        one.type_ == READY && is_the_host && is_of_now
+    })
 }
 
 /// Whether two descriptions of a host say the same; a journal has the system UUID in the byte order of the BMC.
@@ -131,7 +149,8 @@ fn describes(endpoint: &Guarded<BMCEndpoint>, host: &Host) -> Result<bool, Strin
     let address = bmc_address(&spec.address, "spec.address").map_err(|obstacle| obstacle.detail)?;
     let stated = spec.system_uuid.as_deref().map(SystemUuid::parse).transpose();
     let uuids = stated.map(|stated| stated.zip(host.stated_uuid.clone()));
-    if address.to_string() == host.bmc {
+    // With a slash at its end the path of a system leads to the same one.
+    if address.to_string().trim_end_matches('/') == host.bmc.trim_end_matches('/') {
         return Ok(true);
     }
     let uuids = uuids.map_err(|_| "spec.systemUUID is no usable UUID".to_owned())?;

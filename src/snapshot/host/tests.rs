@@ -23,8 +23,10 @@ fn endpoint((namespace, name): (&str, &str), address: &str, uuid: Option<&str>) 
     serde_json::from_value(endpoint).unwrap()
 }
 
+const OURS: &str = "redfish://10.0.0.7/redfish/v1/Systems/1";
+
 fn ours() -> Guarded<BMCEndpoint> {
-    endpoint(("metal", "worker-1"), "redfish://10.0.0.7", Some(UUID))
+    endpoint(("metal", "worker-1"), OURS, Some(UUID))
 }
 
 fn judged(endpoints: &[Guarded<BMCEndpoint>]) -> Result<(), Reason> {
@@ -77,29 +79,67 @@ fn an_endpoint_that_was_deleted_or_edited_since_it_was_watched_stops() {
     assert_eq!(judged(&[]), Err(Reason::HostNotFound));
     for (address, uuid) in [
         ("redfish://10.0.0.8", Some(UUID)),
-        ("redfish://10.0.0.7", Some(OTHER)),
-        ("redfish://10.0.0.7", None),
+        (OURS, Some(OTHER)),
+        (OURS, None),
     ] {
         let edited = endpoint(("metal", "worker-1"), address, uuid);
         assert_eq!(judged(&[edited]), Err(Reason::Accepted), "{address} {uuid:?}");
     }
-    let unreadable = endpoint(("metal", "worker-1"), "redfish://10.0.0.7", Some("nonsense"));
+    let unreadable = endpoint(("metal", "worker-1"), OURS, Some("nonsense"));
     assert_eq!(judged(&[unreadable]), Err(Reason::HostUnreadable));
 }
 
+/// The same endpoint with what the last check of its BMC found.
+fn found(
+    endpoint: &Guarded<BMCEndpoint>,
+    status: &str,
+    reason: Reason,
+    observed: i64,
+) -> Guarded<BMCEndpoint> {
+    let mut found = serde_json::to_value(endpoint.0.as_ref().unwrap()).unwrap();
+    found["metadata"]["generation"] = json!(2);
+    found["status"] = json!({"conditions": [{
+        "type": "Ready", "status": status, "reason": reason.as_str(), "message": "", "observedGeneration": observed,
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }]});
+    serde_json::from_value(found).unwrap()
+}
+
+const DESCRIBING: [(&str, Option<&str>); 4] = [
+    ("redfish://10.0.0.7/redfish/v1/Systems/1/", None),
+    ("redfish://10.0.0.8", Some(UUID)),
+    ("redfish://10.0.0.8", Some(SWAPPED)),
+    (OURS, None),
+];
+
 #[test]
-fn a_host_that_another_endpoint_describes_is_nobody_s() {
-    for (address, uuid) in [
-        ("redfish://10.0.0.8", Some(UUID)),
-        ("redfish://10.0.0.8", Some(SWAPPED)),
-        ("redfish://10.0.0.7", None),
-    ] {
-        for place in [("metal", "worker-2"), ("elsewhere", "worker-1")] {
-            let twin = endpoint(place, address, uuid);
+fn a_host_that_another_endpoint_of_its_namespace_describes_is_nobody_s() {
+    for (address, uuid) in DESCRIBING {
+        let twin = endpoint(("metal", "worker-2"), address, uuid);
+        let judged = judged(&[ours(), twin]);
+        assert_eq!(judged, Err(Reason::HostAmbiguous), "{address} {uuid:?}");
+    }
+}
+
+#[test]
+fn invariant_14_what_an_endpoint_of_another_namespace_says_counts_where_its_own_login_proved_it() {
+    let ambiguous = Err(Reason::HostAmbiguous);
+    for (address, uuid) in DESCRIBING {
+        let other = endpoint(("elsewhere", "worker-1"), address, uuid);
+        assert_eq!(judged(&[ours(), other.clone()]), Ok(()), "{address} {uuid:?}");
+        for (status, reason, observed, expected) in [
+            ("True", Reason::BmcReady, 2, ambiguous),
+            ("False", Reason::NodeMissing, 2, ambiguous),
+            ("True", Reason::BmcReady, 1, Ok(())),
+            ("False", Reason::BmcCredentialsRejected, 2, Ok(())),
+            ("False", Reason::IdentityMismatch, 2, Ok(())),
+            ("Unknown", Reason::BmcNotChecked, 2, Ok(())),
+        ] {
+            let other = found(&other, status, reason, observed);
             assert_eq!(
-                judged(&[ours(), twin]),
-                Err(Reason::HostAmbiguous),
-                "{address} {uuid:?}"
+                judged(&[ours(), other]),
+                expected,
+                "{address} {uuid:?} {status} {reason:?} {observed}"
             );
         }
     }
@@ -109,15 +149,17 @@ fn a_host_that_another_endpoint_describes_is_nobody_s() {
 fn a_host_that_an_endpoint_describes_in_which_something_else_is_wrong_is_nobody_s() {
     let unusable = Some("00000000-0000-0000-0000-000000000000");
     for (address, uuid, expected) in [
-        ("redfish://10.0.0.7", unusable, Err(Reason::HostAmbiguous)),
-        ("redfish://10.0.0.8", unusable, Err(Reason::HostUnreadable)),
-        ("no address", Some(OTHER), Err(Reason::HostUnreadable)),
+        (OURS, unusable, Reason::HostAmbiguous),
+        ("redfish://10.0.0.8", unusable, Reason::HostUnreadable),
+        ("no address", Some(OTHER), Reason::HostUnreadable),
     ] {
-        let other = endpoint(("elsewhere", "worker-2"), address, uuid);
-        assert_eq!(judged(&[ours(), other]), expected, "{address} {uuid:?}");
+        let other = endpoint(("metal", "worker-2"), address, uuid);
+        assert_eq!(judged(&[ours(), other]), Err(expected), "{address} {uuid:?}");
+        let elsewhere = endpoint(("elsewhere", "worker-2"), address, uuid);
+        assert_eq!(judged(&[ours(), elsewhere]), Ok(()), "{address} {uuid:?}");
     }
     let mut pinned = serde_json::to_value(
-        endpoint(("elsewhere", "worker-2"), "redfish://10.0.0.8", Some(OTHER))
+        endpoint(("metal", "worker-2"), "redfish://10.0.0.8", Some(OTHER))
             .0
             .unwrap(),
     )
@@ -125,6 +167,52 @@ fn a_host_that_an_endpoint_describes_in_which_something_else_is_wrong_is_nobody_
     pinned["spec"]["tls"] = serde_json::json!({"fingerprints": ["no fingerprint"]});
     let wrong_elsewhere = serde_json::from_value(pinned).unwrap();
     assert_eq!(judged(&[ours(), wrong_elsewhere]), Ok(()));
+}
+
+/// By one address, spelt in any way, or by one UUID; and not by one service, behind which there may be several hosts.
+#[test]
+fn of_two_endpoints_of_a_namespace_that_describe_one_host_neither_is_used() {
+    let service = "redfish://10.0.0.7";
+    for (one, other, is_one_host) in [
+        (
+            (OURS, None),
+            ("redfish+https://10.0.0.7:443/redfish/v1/Systems/1/", None),
+            true,
+        ),
+        ((OURS, Some(UUID)), ("redfish://10.0.0.8", Some(SWAPPED)), true),
+        (
+            ("ipmi://10.0.0.7", None),
+            ("ipmi://10.0.0.7:623?privilegelevel=USER", None),
+            true,
+        ),
+        (
+            (OURS, None),
+            ("redfish://10.0.0.7/redfish/v1/Systems/2", None),
+            false,
+        ),
+        ((OURS, Some(UUID)), ("redfish://10.0.0.8", Some(OTHER)), false),
+        ((service, None), (service, None), false),
+    ] {
+        for (namespace, expected) in [("metal", is_one_host), ("elsewhere", false)] {
+            let (store, mut cache) = SharedCache::new();
+            let both = [
+                endpoint(("metal", "worker-1"), one.0, one.1),
+                endpoint((namespace, "worker-2"), other.0, other.1),
+            ];
+            for endpoint in &both {
+                cache.apply(&Event::Apply(endpoint.clone()));
+            }
+            for (endpoint, namespace) in both.iter().zip(["metal", namespace]) {
+                let resolved = resolve_endpoint(endpoint.0.as_ref().unwrap()).unwrap();
+                let found = alone(&store, namespace, &resolved).map_err(|obstacle| obstacle.reason);
+                assert_eq!(
+                    found == Err(Reason::HostAmbiguous),
+                    expected,
+                    "{one:?} {other:?} {namespace}"
+                );
+            }
+        }
+    }
 }
 
 fn any_endpoint() -> impl Strategy<Value = Guarded<BMCEndpoint>> {

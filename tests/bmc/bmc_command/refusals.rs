@@ -93,7 +93,7 @@ async fn what_the_bmc_refuses_is_said_once_and_plainly() -> Result<()> {
         "the fingerprint that was seen is told: {err}"
     );
 
-    let uuid = "11111111-2222-3333-4444-555555555555";
+    let uuid = "51c4b3a2-9d0e-4f6a-8b7c-1e2d3f4a5b6c";
     let expects = ["--fingerprint", &pin, "--system-uuid", uuid, "--yes"];
     let named = [&["bmc", "off", "--address", &address], &common[..]].concat();
     let (status, _, err) = run(&[&named[..], &expects].concat(), CANARY).await?;

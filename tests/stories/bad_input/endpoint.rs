@@ -3,12 +3,13 @@
 use anyhow::Result;
 use futures::FutureExt as _;
 use futures::future::join_all;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::{Api, DeleteParams};
 use remediator_api::BMCEndpoint;
 use remediator_core::phase::Reason;
 use serde_json::{Value, json};
 use world::refusal::{self, Case, Refused};
-use world::{World, objects};
+use world::{World, WorldHost, conditions, objects};
 
 use super::daemon;
 
@@ -24,8 +25,11 @@ async fn correct(world: &World, one: &Refused<'_>) -> Result<()> {
     let endpoints = Api::<BMCEndpoint>::namespaced(world.client.clone(), &world.namespace);
     match one.what {
         "no endpoint" => objects::create_endpoint(world, &one.host.name, good_endpoint(one)).await?,
-        "two endpoints" => {
+        "two endpoints" | "one address for two hosts" | "one UUID for two hosts" => {
             let second = format!("{}-second", one.host.name);
+            if one.what != "two endpoints" {
+                is_refused(world, &second).await?;
+            }
             endpoints.delete(&second, &DeleteParams::default()).await?;
         }
         _ => {
@@ -36,6 +40,25 @@ async fn correct(world: &World, one: &Refused<'_>) -> Result<()> {
         }
     }
     refusal::goes_on(world, one.host).await
+}
+
+const TWIN: [&str; 3] = [
+    "BMCEndpoint {host}-second in namespace",
+    "has the address or the system UUID of BMCEndpoint/{host}, too",
+    "exactly one",
+];
+
+/// A second endpoint that describes the same host.
+async fn second(world: &World, host: &WorldHost, spec: Value) -> Result<()> {
+    objects::create_endpoint(world, &format!("{}-second", host.name), spec).await
+}
+
+/// The other side is told, too.
+async fn is_refused(world: &World, endpoint: &str) -> Result<()> {
+    let is_said = |condition: &Condition| condition.reason == Reason::HostAmbiguous.as_str();
+    let endpoints = objects::ours(world, "BMCEndpoint");
+    conditions::until(endpoints, endpoint, "Accepted", refusal::PATIENCE, is_said).await?;
+    Ok(())
 }
 
 fn cases() -> Vec<Case> {
@@ -62,6 +85,25 @@ fn cases() -> Vec<Case> {
                     "credentialsSecret": {"name": "none"},
                 });
                 objects::create_endpoint(world, &format!("{}-second", host.name), second).await
+            }
+            .boxed()
+        }),
+        Case::new("one address for two hosts", Reason::HostAmbiguous, &TWIN).broken_by(|world, host| {
+            let spec = json!({
+                "machineName": format!("{}-beside", host.name), "address": format!("{}/", host.bmc_address),
+                "credentialsSecret": {"name": "none"},
+            });
+            async move { second(world, host, spec).await }.boxed()
+        }),
+        Case::new("one UUID for two hosts", Reason::HostAmbiguous, &TWIN).broken_by(|world, host| {
+            let uuid = json!({"systemUUID": host.bmc.system_uuid()});
+            let spec = json!({
+                "machineName": format!("{}-beside", host.name), "address": "redfish://127.0.0.1:1/redfish/v1/Systems/1",
+                "credentialsSecret": {"name": "none"}, "systemUUID": host.bmc.system_uuid(),
+            });
+            async move {
+                objects::patch_endpoint(world, &host.name, uuid).await?;
+                second(world, host, spec).await
             }
             .boxed()
         }),

@@ -1,10 +1,13 @@
 //! BMCs of another host, or of a host that nothing proves.
 
-use anyhow::Context as _;
+use anyhow::{Context as _, Result};
 use bmc_simulator::{DecoySpec, Fault, Host};
 use futures::FutureExt as _;
+use k8s_openapi::api::core::v1::Node;
+use kube::ResourceExt as _;
+use kube::api::{Api, Patch, PatchParams, PostParams};
 use remediator_core::phase::{Phase, Reason};
-use serde_json::json;
+use serde_json::{Value, json};
 use world::refusal::{self, Case};
 use world::{HostOptions, World, objects};
 
@@ -17,6 +20,17 @@ fn without_path(endpoint: &mut serde_json::Value) {
     let address = endpoint["address"].as_str().expect("is text");
     let (base, _) = address.split_once("/redfish/").expect("has a path");
     endpoint["address"] = json!(base);
+}
+
+/// A Node of which nothing runs any more, as one that has registered by another name leaves behind.
+async fn leave_behind(world: &World, node: Value) -> Result<()> {
+    let nodes = Api::<Node>::all(world.nodes.clone());
+    let node: Node = serde_json::from_value(node)?;
+    nodes.create(&PostParams::default(), &node).await?;
+    let status = Patch::Merge(json!({"status": node.status}));
+    let (name, parameters) = (node.name_any(), PatchParams::default());
+    nodes.patch_status(&name, &parameters, &status).await?;
+    Ok(())
 }
 
 fn cases() -> Vec<Case> {
@@ -54,6 +68,18 @@ fn cases() -> Vec<Case> {
                 node.system_uuid.clear();
                 node
             });
+        }),
+        Case::new(
+            "two Nodes of one UUID",
+            Reason::HostAmbiguous,
+            &["Node {host}-before has the system UUID of Node {host}, too"],
+        )
+        .broken_by(|world, host| {
+            let node = json!({
+                "metadata": {"name": format!("{}-before", host.name)},
+                "status": {"nodeInfo": {"systemUUID": host.bmc.system_uuid()}},
+            });
+            async move { leave_behind(world, node).await }.boxed()
         }),
         Case::new(
             "two systems of one UUID",

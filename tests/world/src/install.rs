@@ -155,7 +155,7 @@ async fn apply_cluster_roles(client: &Client, file: &str) -> Result<()> {
 }
 
 /// What deploy/components/bmc-namespace gives the daemon in a namespace.
-pub(super) async fn allow_secrets(client: &Client, namespace: &str) -> Result<()> {
+pub async fn allow_secrets(client: &Client, namespace: &str) -> Result<()> {
     apply_roles(client, namespace, "deploy/components/bmc-namespace/rbac.yaml").await
 }
 

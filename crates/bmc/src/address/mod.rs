@@ -73,6 +73,17 @@ pub struct BmcAddress {
 }
 
 impl BmcAddress {
+    /// The one host that it names, spelt in one way: a system of a Redfish service, with or without a slash at its end
+    /// (which lead to the same; Lenovo says so at <https://pubs.lenovo.com/tsm/uri_rules>), or the host of an IPMI BMC.
+    /// `None` if it names no system.
+    pub fn one_host(&self) -> Option<String> {
+        let names_one = match self.protocol {
+            Protocol::Redfish => self.system_path.is_some(),
+            Protocol::Ipmi => true,
+        };
+        names_one.then(|| self.to_string().trim_end_matches('/').to_owned())
+    }
+
     /// The address without a path: one BMC, whichever of its systems is meant.
     pub fn service(&self) -> String {
         let without = Self {

@@ -21,7 +21,7 @@ pub(crate) use without_node::{node_of_host_objection, stated_uuid};
 
 use jiff::{SignedDuration, Timestamp};
 
-use self::node_match::node_of_machine;
+use self::node_match::{another_of_its_uuid, node_of_machine};
 use crate::after;
 use crate::facts::{Facts, Host, Lookup, Machine, Node, Objects, Obstacle, Origin, Policy};
 use crate::health::target::ClusterState;
@@ -74,7 +74,7 @@ pub struct Candidate<'a> {
     pub health_checks: &'a [Lookup<HealthCheck>],
     /// The host, where the Machine has no Node that would tell which it is.
     pub host: Option<&'a Result<Host, Obstacle>>,
-    /// The Node that has the system UUID of the host, where the Machine has no Node.
+    /// The Node that has the system UUID of the host, where the Machine has no Node; else another one that has it.
     pub node_of_host: Option<&'a Lookup<Node>>,
     /// When the host was power-cycled before.
     pub power_cycles: Option<&'a [Timestamp]>,
@@ -181,7 +181,10 @@ pub fn examine<'a>(candidate: &Candidate<'a>, now: Timestamp) -> Result<Eligible
     found.extend(candidate.node.present().and_then(machine::control_plane_node));
     let node = node_of_machine(machine, candidate.named_node, candidate.node);
     let eligible = match (node, without_node::absence(candidate)) {
-        (Ok(node), _) => with_node(candidate, (machine, node), now),
+        (Ok(node), _) => {
+            found.extend(another_of_its_uuid(node, candidate.node_of_host));
+            with_node(candidate, (machine, node), now)
+        }
         (Err(_), Some((machine, why))) => {
             found.extend(without_node::obstacles(candidate, (machine, &why)));
             without_node::missed(candidate, (machine, why), now)

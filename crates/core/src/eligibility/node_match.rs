@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::Candidate;
+use super::{Candidate, Ineligible, Rule};
 use crate::facts::{Lookup, Machine, Node, NodeReport, Obstacle};
 use crate::phase::Reason;
 
@@ -63,6 +63,16 @@ fn belong_together(machine: Option<&Machine>, node: &Node) -> Result<(), Obstacl
 
 fn mismatch(detail: String) -> Obstacle {
     Obstacle::new(Reason::NodeMachineMismatch, detail)
+}
+
+/// Another Node with the same system UUID: nothing tells which of them is on the host.
+pub(super) fn another_of_its_uuid(node: &Node, seen: Option<&Lookup<Node>>) -> Option<Ineligible> {
+    let other = seen?.present().filter(|other| other.name != node.name)?;
+    let detail = format!(
+        "Node {} has the system UUID of Node {}, too",
+        other.name, node.name
+    );
+    Some(Rule::NodeBelongs.because(Reason::HostAmbiguous, detail))
 }
 
 /// What keeps the cluster of a Node from being asked, where that is why the Node is not known.

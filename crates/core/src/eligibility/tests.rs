@@ -155,6 +155,13 @@ fn node(ready: &str) -> Node {
     }
 }
 
+fn another_node() -> Node {
+    Node {
+        name: "beside".to_owned(),
+        ..node("True")
+    }
+}
+
 fn health_check() -> HealthCheck {
     let raw = RawRules {
         node_conditions: vec![RawCondition {
@@ -292,6 +299,12 @@ fn cases_with_node() -> Vec<Case> {
             |known| known.edit_node(|node| node.machine_link = Some("machines/another".to_owned())),
             Rule::NodeBelongs,
             Reason::NodeMachineMismatch,
+            (false, true),
+        ),
+        (
+            |known| known.node_of_host = Lookup::Present(another_node()),
+            Rule::NodeBelongs,
+            Reason::HostAmbiguous,
             (false, true),
         ),
         (

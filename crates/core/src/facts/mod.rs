@@ -176,7 +176,8 @@ pub struct Objects {
     /// Its Node.
     pub node: Lookup<Node>,
     /// The Node that has the system UUID of the host, or otherwise is the Machine's, whatever `status.nodeRef`
-    /// says. Only known where the Machine has no Node, or had none when the attempt began.
+    /// says. Only known where the Machine has no Node, or had none when the attempt began. Else another Node with the
+    /// system UUID of [`Self::node`], where there is one.
     pub node_of_host: Lookup<Node>,
     /// Why the cluster of the Node cannot be asked, where it cannot; then [`Self::node`] cannot be read.
     pub node_cluster: Option<Obstacle>,

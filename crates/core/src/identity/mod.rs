@@ -1,5 +1,7 @@
 //! Proof that a BMC belongs to the host we mean.
 
+mod placeholders;
+
 use std::fmt;
 
 use crate::facts::Obstacle;
@@ -18,15 +20,6 @@ pub enum UnusableUuid {
     Placeholder,
 }
 
-/// Placeholders seen in the field: nothing was written, and the AMI/Supermicro default, the counting pattern of
-/// unprogrammed boards, in both byte orders.
-const PLACEHOLDERS: [u128; 4] = [
-    u128::MIN,
-    u128::MAX,
-    0x0300_0200_0400_0500_0006_0007_0008_0009,
-    0x0002_0003_0004_0005_0006_0007_0008_0009,
-];
-
 impl SystemUuid {
     /// Parses the usual `8-4-4-4-12` form (or 32 digits without hyphens), in any case. A placeholder counts as absent.
     pub fn parse(text: &str) -> Result<Self, UnusableUuid> {
@@ -40,10 +33,14 @@ impl SystemUuid {
             return Err(UnusableUuid::Malformed);
         }
         let number = u128::from_str_radix(&digits, 16).map_err(|_| UnusableUuid::Malformed)?;
-        if PLACEHOLDERS.contains(&number) {
+        let uuid = Self(number.to_be_bytes());
+        if [&uuid, &uuid.byte_swapped()]
+            .into_iter()
+            .any(placeholders::is_one)
+        {
             return Err(UnusableUuid::Placeholder);
         }
-        Ok(Self(number.to_be_bytes()))
+        Ok(uuid)
     }
 
     /// In which byte order another one is the same (SMBIOS 2.6 swapped the first three groups), unless it is another.

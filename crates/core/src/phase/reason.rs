@@ -196,7 +196,7 @@ reasons! {
     /// Neither a BareMetalHost nor a BMCEndpoint leads to the host's BMC.
     HostNotFound => "Create a BMCEndpoint for the Machine or its Node in the Machine's namespace.",
     /// More than one object claims to be the host.
-    HostAmbiguous => "Leave exactly one BMCEndpoint or BareMetalHost for the Machine, and for its host.",
+    HostAmbiguous => "Leave exactly one BMCEndpoint or BareMetalHost for the Machine, and for its host, and one Node with its system UUID.",
     /// The object that describes the host cannot be read.
     HostUnreadable => "Correct the BMCEndpoint or BareMetalHost that the message names, or what keeps it from being read.",
     /// The BareMetalHost belongs to somebody else.

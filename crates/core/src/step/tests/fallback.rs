@@ -88,7 +88,7 @@ fn over_the_other_protocol_only_the_uuid_tells_whose_host_it_is() {
         ..over_ipmi(11_000, "Off")
     };
     let subject = subject();
-    let another = "11111111-2222-3333-4444-555555555555";
+    let another = "51c4b3a2-9d0e-4f6a-8b7c-1e2d3f4a5b6c";
     assert_eq!(
         wrong_host(&with(Some(&subject.system_uuid)), subject.at_bmc()),
         None

@@ -49,7 +49,7 @@ fn invariant_5_right_host() {
         ("bytes swapped", Some(swapped), Some(UUID), None),
         (
             "another",
-            Some("11111111-2222-3333-4444-555555555555"),
+            Some("51c4b3a2-9d0e-4f6a-8b7c-1e2d3f4a5b6c"),
             Some(UUID),
             Some(Reason::IdentityMismatch),
         ),
@@ -109,7 +109,7 @@ fn invariant_5_right_host_by_the_stated_uuid() {
     proven.world.edit_node(|node| node.system_uuid = None);
     proven.host.as_mut().expect("a host").stated_uuid = stated(UUID);
     let mut refused = Sim::new();
-    refused.host.as_mut().expect("a host").stated_uuid = stated("11111111-2222-3333-4444-555555555555");
+    refused.host.as_mut().expect("a host").stated_uuid = stated("51c4b3a2-9d0e-4f6a-8b7c-1e2d3f4a5b6c");
 
     proven.run();
     refused.run();
@@ -121,7 +121,7 @@ fn invariant_5_right_host_by_the_stated_uuid() {
 #[test]
 fn invariant_5_right_host_is_checked_again_when_the_reading_is_old() {
     let mut sim = before_the_last_look();
-    sim.world.bmc.uuid = Some("11111111-2222-3333-4444-555555555555".to_owned());
+    sim.world.bmc.uuid = Some("51c4b3a2-9d0e-4f6a-8b7c-1e2d3f4a5b6c".to_owned());
     sim.observed.reads.clear();
 
     sim.run_until(|sim| sim.journal.phase == Phase::Pending);

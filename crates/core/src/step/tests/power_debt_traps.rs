@@ -28,7 +28,7 @@ fn invariant_13_another_host_that_answers_on_in_between_pays_nothing() {
                 .world
                 .bmc
                 .uuid
-                .replace("11111111-2222-3333-4444-555555555555".to_owned());
+                .replace("51c4b3a2-9d0e-4f6a-8b7c-1e2d3f4a5b6c".to_owned());
             sim.world.bmc.says = Says::Always(Some("On"));
             live_on(&mut sim, LONG);
             assert!(!sim.world.host.on);

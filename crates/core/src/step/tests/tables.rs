@@ -12,7 +12,7 @@ use crate::strategy::Retries;
 
 #[test]
 fn a_system_uuid_is_read_in_its_usual_forms() {
-    let cases: [(&str, Result<&str, UnusableUuid>); 14] = [
+    let cases: [(&str, Result<&str, UnusableUuid>); 28] = [
         (UUID, Ok(UUID)),
         ("4C4C4544-0042-3510-8052-B4C04F4E3732", Ok(UUID)),
         ("4c4c4544004235108052b4c04f4e3732", Ok(UUID)),
@@ -53,6 +53,63 @@ fn a_system_uuid_is_read_in_its_usual_forms() {
         (
             "00020003-0004-0005-0006-000700080009",
             Err(UnusableUuid::Placeholder),
+        ),
+        (
+            "11111111-1111-1111-1111-111111111111",
+            Err(UnusableUuid::Placeholder),
+        ),
+        (
+            "58585858-5858-5858-5858-585858585858",
+            Err(UnusableUuid::Placeholder),
+        ),
+        (
+            "fefefefe-fefe-fefe-fefe-fefefefefefe",
+            Err(UnusableUuid::Placeholder),
+        ),
+        (
+            "FFFFFF00-FFFF-FFFF-FFFF-FFFFFFFFFFFF",
+            Err(UnusableUuid::Placeholder),
+        ),
+        (
+            "11111111-2222-3333-4444-555555555555",
+            Err(UnusableUuid::Placeholder),
+        ),
+        (
+            "07090201-0103-0301-0807-060504030201",
+            Err(UnusableUuid::Placeholder),
+        ),
+        (
+            "01020907-0301-0103-0807-060504030201",
+            Err(UnusableUuid::Placeholder),
+        ),
+        (
+            "4C4C4544-0000-2010-8020-80C04F202020",
+            Err(UnusableUuid::Placeholder),
+        ),
+        (
+            "890e2d14-cacd-45d1-ae66-bc80e8bfeb0f",
+            Err(UnusableUuid::Placeholder),
+        ),
+        (
+            "8e275844-178f-44a8-aceb-a7d7e5178c63",
+            Err(UnusableUuid::Placeholder),
+        ),
+        (
+            "dc698397-fa54-4cf2-82c8-b1b5307a6a7f",
+            Err(UnusableUuid::Placeholder),
+        ),
+        (
+            "12345678-1234-5678-90AB-CDDEEFAABBCC",
+            Err(UnusableUuid::Placeholder),
+        ),
+        (
+            "78563412-3412-7856-90AB-CDDEEFAABBCC",
+            Err(UnusableUuid::Placeholder),
+        ),
+        // A MAC address and nothing else is one.
+        (
+            "00000000-0000-0000-0000-0cc47a000001",
+            Ok("00000000-0000-0000-0000-0cc47a000001"),
         ),
     ];
     for (text, expected) in cases {

@@ -142,7 +142,7 @@ fn off_of_another_host_proves_nothing() {
     let right = || vec![read(10_000, "Off"), read(11_000, "Off")];
     let elsewhere = "/redfish/v1/Systems/2";
     let wrongs = [
-        (true, Some("11111111-2222-3333-4444-555555555555"), SYSTEM),
+        (true, Some("51c4b3a2-9d0e-4f6a-8b7c-1e2d3f4a5b6c"), SYSTEM),
         (false, None, SYSTEM),
         (false, Some("00000000-0000-0000-0000-000000000000"), SYSTEM),
         (true, Some(UUID), elsewhere),

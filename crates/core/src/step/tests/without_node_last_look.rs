@@ -8,7 +8,7 @@ type Change = fn(&mut Sim);
 
 #[test]
 fn a_statement_that_is_taken_back_or_changed_stops_the_power_off() {
-    let another = SystemUuid::parse("11111111-2222-3333-4444-555555555555").ok();
+    let another = SystemUuid::parse("51c4b3a2-9d0e-4f6a-8b7c-1e2d3f4a5b6c").ok();
     for (stated, reason) in [
         (None, Reason::IdentityUnproven),
         (another, Reason::IdentityMismatch),

@@ -54,9 +54,9 @@ fn of_the_host() -> Vec<Case> {
         ),
         (
             "the BMC says another UUID",
-            |sim| sim.world.bmc.uuid = Some("11111111-2222-3333-4444-555555555555".to_owned()),
+            |sim| sim.world.bmc.uuid = Some("51c4b3a2-9d0e-4f6a-8b7c-1e2d3f4a5b6c".to_owned()),
             Reason::IdentityMismatch,
-            "11111111",
+            "51c4b3a2",
         ),
         (
             "the BMC says none",
