@@ -7,7 +7,7 @@ use kube::ResourceExt as _;
 use remediator_api::guarded::Guarded;
 use remediator_api::target_ref::{about, begun, may_act};
 use remediator_api::views::cluster_api::Cluster;
-use remediator_api::views::{Machine, MachineHealthCheck, Node};
+use remediator_api::views::{Machine, MachineHealthCheck, Node, roles};
 use remediator_api::{
     BMCEndpoint, PowerCycleRemediation, PowerCycleRemediationTemplate, RemediationPolicy, keys,
 };
@@ -35,6 +35,8 @@ pub(crate) enum NodeIndex {
     Tainted,
     /// It carries the taint of the remediation with this UID.
     TaintedBy(String),
+    /// It has a role label of the control plane.
+    ControlPlane,
     /// Addresses that it uses itself, or its pods.
     Range(IpNet),
 }
@@ -48,6 +50,8 @@ pub(crate) enum MachineIndex {
     Triggered(String),
     /// Namespace and, by its label, the Cluster.
     Cluster(String, String),
+    /// It has the control-plane role.
+    ControlPlane,
 }
 
 /// By what BMCEndpoints are found, each within its namespace.
@@ -86,6 +90,8 @@ pub(crate) enum RemediationIndex {
     MayActIn(String),
     /// Another one holds it up.
     HeldUp,
+    /// Something was begun on a host of a control plane.
+    ControlPlane,
 }
 
 impl Indexed for Node {
@@ -97,6 +103,9 @@ impl Indexed for Node {
             found.extend([NodeIndex::Tainted, NodeIndex::TaintedBy(uid.clone())]);
         }
         found.extend(identity(object));
+        if !roles(object.labels()).is_empty() {
+            found.push(NodeIndex::ControlPlane);
+        }
         if let Ok(node) = &object.0 {
             if node.machine_link(MachineApi::ClusterApi).is_some() {
                 found.push(NodeIndex::OfClusterApi);
@@ -150,6 +159,9 @@ impl Indexed for Machine {
         let cluster = object.labels().get(CLUSTER_NAME_LABEL).cloned();
         found.extend(cluster.map(|cluster| MachineIndex::Cluster(namespace, cluster)));
         if let Ok(machine) = &object.0 {
+            if machine.is_control_plane() {
+                found.push(MachineIndex::ControlPlane);
+            }
             let node = machine.node_name().map(ToOwned::to_owned);
             found.extend(node.map(MachineIndex::Node));
             found.extend(machine.spec.provider_id.clone().map(MachineIndex::ProviderId));
@@ -198,6 +210,9 @@ impl Indexed for PowerCycleRemediation {
         });
         if is_held_up {
             found.push(RemediationIndex::HeldUp);
+        }
+        if begun(remediation).is_some_and(|subject| subject.control_plane) {
+            found.push(RemediationIndex::ControlPlane);
         }
         match begun(remediation) {
             None => found.push(RemediationIndex::NotBegun),

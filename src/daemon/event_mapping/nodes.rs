@@ -71,7 +71,11 @@ pub(super) fn concerned(
                     keys.insert(RemediationIndex::NotBegun);
                 }
             }
-            NodeIndex::OfClusterApi | NodeIndex::Tainted | NodeIndex::TaintedBy(_) | NodeIndex::Range(_) => {}
+            NodeIndex::OfClusterApi
+            | NodeIndex::Tainted
+            | NodeIndex::TaintedBy(_)
+            | NodeIndex::ControlPlane
+            | NodeIndex::Range(_) => {}
         }
     }
     caches.remediations.by_any(keys)
