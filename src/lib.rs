@@ -27,7 +27,8 @@
 //!     BareMetalHost while we act.)*
 //! 11. Credentials go only to an allow-listed address whose TLS identity was verified, and into no
 //!     log, event, object or argument.
-//! 12. Control-plane hosts are refused until quorum can be judged.
+//! 12. Control-plane hosts are refused; where the policy lets them, one at a time and only if the others keep quorum.
+//!     Unknown refuses.
 //! 13. A host that is off because of us is brought back, also if its request or an object that described it is
 //!     deleted. *(Not yet: whatever expires.)*
 //! 14. Objects of one namespace affect no remediation of another, except by the same proven host. *(Not yet: a login

@@ -10,7 +10,7 @@ use kube::ResourceExt as _;
 use remediator_api::keys;
 
 /// Annotation of static pods, which the API server only mirrors.
-const MIRROR_ANNOTATION: &str = "kubernetes.io/config.mirror";
+pub(crate) const MIRROR_ANNOTATION: &str = "kubernetes.io/config.mirror";
 
 /// A claim as `namespace/name`.
 pub type ClaimName = String;

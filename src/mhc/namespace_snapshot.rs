@@ -6,6 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use kube::ResourceExt as _;
 use remediator_api::PowerCycleRemediation;
+use remediator_api::remediation_policy::POLICY_NAME;
 use remediator_api::target_ref::{about, begun};
 use remediator_api::views::cluster_api::ClusterKey;
 use remediator_api::views::{Machine, MachineHealthCheck};
@@ -24,7 +25,7 @@ use crate::mhc::check_inputs::UnderWay;
 use crate::mhc::state::{CheckKey, MhcController};
 use crate::snapshot::host::by_statement as host_by_statement;
 use crate::snapshot::remediation_history::unreadable_remediation;
-use crate::snapshot::{cached, cluster_state, machine_facts};
+use crate::snapshot::{cached, cluster_state, control_plane, machine_facts};
 use crate::watch::caches::{Caches, Guarded, readable};
 use crate::watch::indexes::MachineIndex;
 use crate::watch::{caches, lookup};
@@ -134,13 +135,19 @@ impl NamespaceSnapshot {
         let cluster = cluster_state(cluster.as_ref());
         let checks = self.checks.iter();
         let checks: Vec<_> = checks.map(|check| lookup::health_check(check, machine)).collect();
-        let (node, node_cluster) = match context.sources.clusters.nodes_of_machine(machine) {
-            Ok(nodes) => (node_cluster::node_of(machine, &nodes), None),
-            Err(obstacle) => (Lookup::Unreadable(obstacle.detail.clone()), Some(obstacle)),
+        let nodes = context.sources.clusters.nodes_of_machine(machine);
+        let node = match &nodes {
+            Ok(nodes) => node_cluster::node_of(machine, nodes),
+            Err(obstacle) => Lookup::Unreadable(obstacle.detail.clone()),
         };
+        let caches = &context.sources.caches;
+        let policy = caches::find(&caches.policies, None, POLICY_NAME);
+        let of_host = (Some(machine), node.present());
+        let control_plane = control_plane::cached(caches, policy.as_deref(), nodes.as_ref(), of_host);
         let host = host_by_statement(&context.sources, machine);
         let candidate = Candidate {
-            node_cluster: node_cluster.as_ref(),
+            node_cluster: nodes.as_ref().err(),
+            control_plane: &control_plane,
             cluster: Some(&cluster),
             host: Some(&host),
             ..Candidate::of_trigger(Lookup::Present(&facts), &node, &checks)

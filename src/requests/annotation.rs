@@ -23,7 +23,7 @@ use crate::api_call::{ShellError, within};
 use crate::clusters::node_cluster;
 use crate::report::Reporter;
 use crate::requests::{pruning, quarantine};
-use crate::snapshot::{Sources, machine_facts, remediation_history};
+use crate::snapshot::{Sources, control_plane, machine_facts, remediation_history};
 use crate::watch::caches::Guarded;
 use crate::watch::{caches, lookup};
 
@@ -148,16 +148,20 @@ pub(crate) fn decide(sources: &Sources, machine: &Machine) -> Intake {
     if let Some(obstacle) = unreadable {
         return Intake::skip(obstacle);
     }
-    let node = match sources.clusters.nodes_of_machine(machine) {
-        Ok(nodes) => node_cluster::node_of(machine, &nodes),
-        Err(obstacle) => Lookup::Unreadable(obstacle.detail),
+    let nodes = sources.clusters.nodes_of_machine(machine);
+    let node = match &nodes {
+        Ok(nodes) => node_cluster::node_of(machine, nodes),
+        Err(obstacle) => Lookup::Unreadable(obstacle.detail.clone()),
     };
     let remediations = remediation_history::of_machine(sources, machine);
     let is_taken = |name: &str| caches::find(&sources.caches.remediations, Some(&namespace), name).is_some();
     let cluster = ClusterKey::of(machine).map(|key| lookup::cluster(&sources.caches, &key));
+    let policy = caches::find(&sources.caches.policies, None, POLICY_NAME);
+    let of_host = (Some(machine), node.present());
+    let control_plane = control_plane::cached(&sources.caches, policy.as_deref(), nodes.as_ref(), of_host);
     let machine = machine_facts(machine, cluster.as_ref());
-    let now = sources.clock.now();
-    intake::decide(&machine, (&node, &checks), &remediations, is_taken, now)
+    let around = (&node, checks.as_slice(), &control_plane);
+    intake::decide(&machine, around, &remediations, is_taken, sources.clock.now())
 }
 
 /// When a trigger that was not taken up is looked at again: that its Node recovers does not enqueue the Machine.

@@ -14,7 +14,7 @@ use crate::clusters::node_match::Marks;
 use crate::clusters::{node_cluster, node_of_host};
 use crate::snapshot::producers::ProducerRead;
 use crate::snapshot::sources::Sources;
-use crate::snapshot::{self, Snapshot, is_at_work, not_looked_for, producers};
+use crate::snapshot::{self, Snapshot, control_plane, is_at_work, not_looked_for, producers};
 use crate::watch::caches::readable;
 use crate::watch::indexes::RemediationIndex;
 use crate::watch::machine_key::{machine_key, machine_link};
@@ -93,6 +93,8 @@ pub(crate) fn objects(
         another.map_or_else(not_looked_for, Lookup::Present)
     };
     let policy = caches::find(&sources.caches.policies, None, remediation_policy::POLICY_NAME);
+    let of_host = (readable, node.present());
+    let control_plane = control_plane::cached(&sources.caches, policy.as_deref(), nodes.as_ref(), of_host);
     let snapshot = Snapshot {
         policy: policy.as_deref(),
         machine: machine.as_ref(),
@@ -100,6 +102,7 @@ pub(crate) fn objects(
         node,
         node_of_host,
         node_cluster,
+        control_plane,
         health_checks,
     };
     snapshot.objects()

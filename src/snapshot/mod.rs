@@ -1,6 +1,7 @@
 //! The state of everything that a decision depends on: from the caches, read live, or listed by a command.
 
 pub(crate) mod cached;
+pub(crate) mod control_plane;
 pub(crate) mod host;
 pub(crate) mod listed;
 pub(crate) mod live;
@@ -17,7 +18,7 @@ use remediator_api::target_ref::is_under_way;
 use remediator_api::views::cluster_api::Cluster;
 use remediator_api::views::{Machine, Node};
 use remediator_api::{PowerCycleRemediation, RemediationPolicy};
-use remediator_core::facts::{self, Lookup, Objects, Obstacle, OutOfService};
+use remediator_core::facts::{self, ControlPlane, Lookup, Objects, Obstacle, OutOfService};
 use remediator_core::health::HealthCheck;
 use remediator_core::health::target::ClusterState;
 pub(crate) use sources::Sources;
@@ -35,6 +36,8 @@ pub(crate) struct Snapshot<'a> {
     pub(crate) node_of_host: Lookup<facts::Node>,
     /// Why the cluster of the Node cannot be asked, where it cannot.
     pub(crate) node_cluster: Option<Obstacle>,
+    /// The control plane, if the host is of one.
+    pub(crate) control_plane: ControlPlane,
     pub(crate) health_checks: Vec<Lookup<HealthCheck>>,
 }
 
@@ -48,6 +51,7 @@ impl Snapshot<'_> {
             node_of_host: self.node_of_host,
             node_cluster: self.node_cluster,
             cluster: cluster_state(self.cluster),
+            control_plane: self.control_plane,
             health_checks: self.health_checks,
         }
     }

@@ -8,7 +8,7 @@ use kube::ResourceExt as _;
 use remediator_api::guarded::Guarded;
 use remediator_api::target_ref::{about, begun, is_taken_back, may_act};
 use remediator_api::views::cluster_api::Cluster;
-use remediator_api::views::{Machine, MachineHealthCheck, Node};
+use remediator_api::views::{Machine, MachineHealthCheck, Node, roles};
 use remediator_api::{
     BMCEndpoint, PowerCycleRemediation, PowerCycleRemediationTemplate, RemediationPolicy, keys,
 };
@@ -37,6 +37,8 @@ pub(crate) enum NodeIndex {
     Tainted,
     /// It carries the taint of the remediation with this UID.
     TaintedBy(String),
+    /// It has a role label of the control plane.
+    ControlPlane,
     /// Addresses that it uses itself, or its pods.
     Range(IpNet),
     /// It is not Ready, or cannot be read.
@@ -54,6 +56,8 @@ pub(crate) enum MachineIndex {
     Triggered(String),
     /// Namespace and, by its label, the Cluster.
     Cluster(String, String),
+    /// It has the control-plane role.
+    ControlPlane,
 }
 
 /// By what BMCEndpoints are found, each within its namespace.
@@ -110,6 +114,8 @@ pub(crate) enum RemediationIndex {
     MayActIn(String),
     /// Another one holds it up.
     HeldUp,
+    /// Something was begun on a host of a control plane.
+    ControlPlane,
 }
 
 impl Indexed for Node {
@@ -127,6 +133,9 @@ impl Indexed for Node {
         let domains = object.labels().iter();
         let domains = domains.filter(|(label, _)| label.starts_with(keys::TOPOLOGY_PREFIX));
         found.extend(domains.map(|(label, name)| NodeIndex::Domain(label.clone(), name.clone())));
+        if !roles(object.labels()).is_empty() {
+            found.push(NodeIndex::ControlPlane);
+        }
         if let Ok(node) = &object.0 {
             if node.machine_link(MachineApi::ClusterApi).is_some() {
                 found.push(NodeIndex::OfClusterApi);
@@ -180,6 +189,9 @@ impl Indexed for Machine {
         let cluster = object.labels().get(CLUSTER_NAME_LABEL).cloned();
         found.extend(cluster.map(|cluster| MachineIndex::Cluster(namespace, cluster)));
         if let Ok(machine) = &object.0 {
+            if machine.is_control_plane() {
+                found.push(MachineIndex::ControlPlane);
+            }
             let node = machine.node_name().map(ToOwned::to_owned);
             found.extend(node.map(MachineIndex::Node));
             found.extend(machine.spec.provider_id.clone().map(MachineIndex::ProviderId));
@@ -236,6 +248,9 @@ impl Indexed for PowerCycleRemediation {
         }
         if let Some(journal) = journal {
             found.extend(of_brakes(remediation, journal));
+        }
+        if begun(remediation).is_some_and(|subject| subject.control_plane) {
+            found.push(RemediationIndex::ControlPlane);
         }
         match begun(remediation) {
             None => found.push(RemediationIndex::NotBegun),

@@ -61,11 +61,15 @@ pub const TIMED_OUT_ANNOTATION: &str = "remediation.medik8s.io/nhc-timed-out";
 
 // Kubernetes: KEP-2268, `staging/src/k8s.io/api/core/v1/well_known_taints.go`.
 
-/// Role labels of control-plane Nodes.
-pub const CONTROL_PLANE_NODE_LABELS: [&str; 2] = [
+/// Role labels of control-plane Nodes. Nodes for etcd alone have the last one; source:
+/// <https://docs.rke2.io/install/server_roles>.
+pub const CONTROL_PLANE_NODE_LABELS: [&str; 3] = [
     "node-role.kubernetes.io/control-plane",
     "node-role.kubernetes.io/master",
+    ETCD_NODE_LABEL,
 ];
+/// Role label of Nodes that run etcd.
+pub const ETCD_NODE_LABEL: &str = "node-role.kubernetes.io/etcd";
 /// Prefix of the labels that name the failure domains of a Node (Kubernetes
 /// `staging/src/k8s.io/api/core/v1/well_known_labels.go`).
 pub const TOPOLOGY_PREFIX: &str = "topology.kubernetes.io/";

@@ -10,7 +10,7 @@ use super::limits_spec::LimitsSpec;
 use super::readiness_rules::ReadinessRules;
 use super::strategy_spec::StrategySpec;
 use remediator_core::checker::activation::HealthChecker;
-use remediator_core::facts::Obstacle;
+use remediator_core::facts::{ControlPlaneRule, Obstacle};
 use remediator_core::power::Protocol;
 use remediator_core::strategy::Strategy;
 
@@ -75,6 +75,11 @@ pub struct RemediationPolicySpec {
     /// Whether the daemon itself evaluates MachineHealthChecks that ask for power cycles.
     #[schemars(default)]
     pub health_checker: HealthChecker,
+    /// Whether hosts of the control plane are power-cycled. Refuse: none is. WithQuorumOfNodes: one at a time, as long
+    /// as more than half of the control-plane Nodes are other ones that are Ready and renew their Leases.
+    /// WithQuorumOfEtcdPods: the same, and each of those other Nodes has to run a static etcd Pod that is Ready.
+    #[schemars(default)]
+    pub control_plane: ControlPlaneRule,
     /// What a remediation does that is made for a trigger, as of the moment at which it is made. Requests do what
     /// they, or the templates that they are made from, say themselves.
     #[schemars(default)]

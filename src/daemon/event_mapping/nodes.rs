@@ -74,6 +74,7 @@ pub(super) fn concerned(
             NodeIndex::OfClusterApi
             | NodeIndex::Tainted
             | NodeIndex::TaintedBy(_)
+            | NodeIndex::ControlPlane
             | NodeIndex::Range(_)
             | NodeIndex::NotReady
             | NodeIndex::Domain(..) => {}

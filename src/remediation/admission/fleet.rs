@@ -106,7 +106,8 @@ pub(super) fn fleet(
 pub(super) struct Own<'a> {
     uid: Option<&'a str>,
     node: Option<&'a str>,
-    is_between_attempts: bool,
+    /// Whether it has failed an attempt and wants to make the next.
+    pub(super) is_between_attempts: bool,
 }
 
 impl<'a> Own<'a> {
@@ -122,7 +123,7 @@ impl<'a> Own<'a> {
 fn node_of(keys: &BTreeSet<Key>) -> Option<&str> {
     keys.iter().find_map(|key| match key {
         Key::Node { name, .. } => Some(name.as_str()),
-        Key::Bmc(_) | Key::Machine { .. } => None,
+        Key::Bmc(_) | Key::Machine { .. } | Key::ControlPlane { .. } => None,
     })
 }
 

@@ -10,6 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt as _;
 use remediator_api::PowerCycleRemediation;
 use remediator_api::target_ref::{about, begun, is_taken_back};
+use remediator_api::views::roles;
 use remediator_core::admission::{Key, Remediation, Reply, Stage, Unreadable, admit, at_work_beside};
 use remediator_core::brakes::Fleet;
 use remediator_core::decision::{Act, Decision, Observation};
@@ -112,7 +113,13 @@ impl Admitted {
     ) -> Fleet {
         let (sources, limits) = (&context.sources, fleet::limits(&context.sources));
         let own = of_caches(remediation);
-        fleet::fleet((sources, &limits), &Own::of(&own), nodes, &mut self.lock())
+        let journal = remediation.journal();
+        let own = Own {
+            // It was, until this attempt.
+            is_between_attempts: journal.is_some_and(|journal| !journal.failed_attempts.is_empty()),
+            ..Own::of(&own)
+        };
+        fleet::fleet((sources, &limits), &own, nodes, &mut self.lock())
     }
 
     /// A power-off goes out: it counts also if its remediation is deleted soon.
@@ -284,6 +291,7 @@ fn index_of(key: &Key) -> RemediationIndex {
         Key::Bmc(address) => RemediationIndex::Bmc(address.clone()),
         Key::Node { name, .. } => RemediationIndex::Node(name.clone()),
         Key::Machine { namespace, name } => RemediationIndex::Machine(namespace.clone(), name.clone()),
+        Key::ControlPlane { .. } => RemediationIndex::ControlPlane,
     }
 }
 
@@ -312,15 +320,21 @@ fn of_caches(remediation: &PowerCycleRemediation) -> Remediation {
 fn wanting(context: &Remediator, remediation: &PowerCycleRemediation, host: &ResolvedHost) -> Remediation {
     let namespace = remediation.namespace().unwrap_or_default();
     let mut keys = BTreeSet::from([Key::Bmc(host.host.bmc.clone())]);
-    keys.extend(about(remediation).node.map(|node| node_key(None, node)));
+    let named = about(remediation).node;
+    let mut control_plane = is_of_control_plane(context, remediation, named.as_deref()).then_some(None);
+    keys.extend(named.map(|node| node_key(None, node)));
     if let Some(key) = machine_key(&context.sources.caches, remediation) {
         if let Lookup::Present(machine) = lookup::machine(&context.sources.caches, &key) {
             let cluster = ClusterKey::of(&machine);
+            if machine.is_control_plane() || is_of_control_plane(context, remediation, machine.node_name()) {
+                control_plane = Some(cluster.clone());
+            }
             keys.extend(machine.node_name().map(|node| node_key(cluster, node.to_owned())));
         }
         let name = key.name;
         keys.insert(Key::Machine { namespace, name });
     }
+    keys.extend(control_plane.map(control_plane_key));
     Remediation {
         keys,
         ..of_caches(remediation)
@@ -338,12 +352,13 @@ fn keys_of_begun(remediation: &PowerCycleRemediation) -> BTreeSet<Key> {
         namespace: namespace.clone(),
         name,
     });
+    let control_plane = subject.control_plane.then(|| control_plane_key(cluster.clone()));
     let node = subject.node_name().map(|node| node_key(cluster, node.to_owned()));
     let machine = subject
         .machine
         .clone()
         .map(|name| Key::Machine { namespace, name });
-    let of_node = node.into_iter().chain(machine);
+    let of_node = node.into_iter().chain(machine).chain(control_plane);
     of_node.chain([Key::Bmc(subject.bmc.clone())]).collect()
 }
 
@@ -352,6 +367,23 @@ fn node_key(cluster: Option<ClusterKey>, name: String) -> Key {
         cluster: cluster.map(|cluster| (cluster.namespace, cluster.name)),
         name,
     }
+}
+
+fn control_plane_key(cluster: Option<ClusterKey>) -> Key {
+    Key::ControlPlane {
+        cluster: cluster.map(|cluster| (cluster.namespace, cluster.name)),
+    }
+}
+
+/// Whether the Node of a name is of the control plane, as the caches have it.
+fn is_of_control_plane(
+    context: &Remediator,
+    remediation: &PowerCycleRemediation,
+    node: Option<&str>,
+) -> bool {
+    let nodes = context.sources.clusters.nodes_of(remediation).ok();
+    let node = nodes.zip(node).and_then(|(nodes, name)| nodes.find(name));
+    node.is_some_and(|node| !roles(node.labels()).is_empty())
 }
 
 #[cfg(test)]

@@ -154,7 +154,7 @@ fn invariant_14_what_a_remediation_says_of_itself_once_it_has_begun_holds_nobody
                 keys: [node_key(None, "n0".to_owned())].into(),
                 ..one("own", Stage::Waiting)
             };
-            let reply = Admitted::default().decide_by(&caches, &own);
+            let reply = Admitted::default().decide_by(&caches, &own, |_| Ok(()));
             let found = reply.denied().map(|obstacle| obstacle.reason);
             assert_eq!(found, expected, "{phase} {subject}");
         }

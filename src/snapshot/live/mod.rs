@@ -23,7 +23,9 @@ use crate::clusters::node_cluster::NodeCluster;
 use crate::metal3;
 use crate::snapshot::machines::Live;
 use crate::snapshot::sources::Sources;
-use crate::snapshot::{Snapshot, cached, host, machines, node_lease, not_looked_for, producers};
+use crate::snapshot::{
+    Snapshot, cached, control_plane, host, machines, node_lease, not_looked_for, producers,
+};
 use crate::watch::lookup;
 use crate::watch::machine_key::{MachineKey, machine_key};
 
@@ -34,7 +36,8 @@ const NODE_LEASES: &str = "kube-node-lease";
 const LOOKS_FOR_REPORT: usize = 3;
 const BETWEEN_LOOKS: Duration = Duration::from_secs(5);
 
-/// Reads policy, Machine, MachineHealthChecks, Node and its Leases at the API servers, all at once.
+/// Reads policy, Machine, MachineHealthChecks, Node and its Leases at the API servers, all at once; then, for a host of
+/// the control plane, the other members.
 pub(crate) async fn look(
     sources: &Sources,
     remediation: &PowerCycleRemediation,
@@ -99,6 +102,8 @@ async fn joined(
         (Origin::Annotation, None) => Vec::new(),
         (Origin::Request, machine) => producers::live(&sources.client, remediation, machine, &checks).await?,
     };
+    let of_host = (machine.present(), node.present());
+    let control_plane = control_plane::live(&sources.caches, policy.as_ref(), nodes.as_ref(), of_host).await;
     let snapshot = Snapshot {
         policy: policy.as_ref(),
         machine: machine.as_ref(),
@@ -106,6 +111,7 @@ async fn joined(
         node,
         node_of_host,
         node_cluster: nodes.as_ref().err().cloned(),
+        control_plane,
         health_checks,
     };
     Ok(LiveCheck {
@@ -195,7 +201,7 @@ pub(crate) async fn watch_for_report(
     Ok((first, last))
 }
 
-async fn lease(client: &Client, node_name: &str) -> Result<NodeReport, ShellError> {
+pub(crate) async fn lease(client: &Client, node_name: &str) -> Result<NodeReport, ShellError> {
     let leases = Api::<Lease>::namespaced(client.clone(), NODE_LEASES);
     let lease = within("reading the Node's Lease", leases.get_opt(node_name)).await?;
     let spec = lease.and_then(|lease| lease.spec).unwrap_or_default();

@@ -12,7 +12,7 @@ pub mod openshift_config;
 pub use bare_metal_host::BareMetalHost;
 pub use machine::Machine;
 pub use machine_health_check::MachineHealthCheck;
-pub use node::Node;
+pub use node::{Node, roles};
 pub use node_health_check::NodeHealthCheck;
 pub use openshift_config::{FeatureGate, OpenShiftNetwork};
 

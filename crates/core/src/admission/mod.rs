@@ -38,6 +38,21 @@ pub enum Key {
         /// Name.
         name: String,
     },
+    /// A control plane: its hosts are power-cycled one at a time.
+    ControlPlane {
+        /// Namespace and name of its Cluster; none for the daemon's own.
+        cluster: Option<(String, String)>,
+    },
+}
+
+impl Key {
+    /// Whether it is one host, which all requests for it are about together.
+    fn is_one_host(&self) -> bool {
+        match self {
+            Self::Bmc(_) | Self::Node { .. } | Self::Machine { .. } => true,
+            Self::ControlPlane { .. } => false,
+        }
+    }
 }
 
 /// Where a remediation stands for the others.
@@ -106,6 +121,10 @@ impl Remediation {
         self.uid != other.uid && !self.keys.is_disjoint(&other.keys)
     }
 
+    fn is_of_the_same_host(&self, other: &Self) -> bool {
+        self.keys.intersection(&other.keys).any(Key::is_one_host)
+    }
+
     /// Whether another one is to be waited for. What was admitted gives way only to what has begun, or was admitted
     /// before it. Of two between attempts the elder goes on, or they would wait for each other.
     fn waits_for(&self, other: &Self) -> bool {
@@ -124,7 +143,9 @@ impl Remediation {
     /// Whether another one has failed while this one waited for it: requests for one host at once are one request.
     fn failed_with(&self, other: &Self) -> bool {
         match (self.stage, other.stage, self.created) {
-            (Stage::Waiting, Stage::Failed(at), Some(created)) => at >= created,
+            (Stage::Waiting, Stage::Failed(at), Some(created)) => {
+                at >= created && self.is_of_the_same_host(other)
+            }
             _ => false,
         }
     }
@@ -208,7 +229,7 @@ pub fn admit(remediations: &[Remediation], unreadable: &[Unreadable]) -> Replies
             .or_else(|| {
                 holders
                     .min_by_key(|other| other.age())
-                    .map(|other| at_work(other))
+                    .map(|other| at_work(one, other))
             });
         let reply = match obstacle {
             Some(obstacle) => Reply::Denied(obstacle),
@@ -230,7 +251,8 @@ pub fn at_work_beside(own: &Remediation, others: &[Remediation]) -> Option<Obsta
         Stage::Waiting | Stage::Failed(_) | Stage::Over => false,
     };
     let at_work_beside = others.iter().filter(is_at_work);
-    at_work_beside.min_by_key(|other| other.age()).map(at_work)
+    let first = at_work_beside.min_by_key(|other| other.age());
+    first.map(|other| at_work(own, other))
 }
 
 /// Who has each key.
@@ -240,7 +262,7 @@ type ByKey<'a> = BTreeMap<&'a Key, Vec<&'a Remediation>>;
 fn may_be_at_work(unreadable: &[Unreadable], one: &Remediation) -> Option<Obstacle> {
     let machine = one.keys.iter().find_map(|key| match key {
         Key::Machine { name, .. } => Some(name.as_str()),
-        Key::Bmc(_) | Key::Node { .. } => None,
+        Key::Bmc(_) | Key::Node { .. } | Key::ControlPlane { .. } => None,
     });
     let others = unreadable.iter();
     let may_be = others.filter(|other| other.may_be_about(&one.namespace, machine));
@@ -259,11 +281,20 @@ fn beside(one: &Remediation, by_key: &ByKey<'_>) -> Option<Obstacle> {
     failed
         .min_by_key(|other| other.age())
         .map(|other| failed_meanwhile(other))
-        .or_else(|| first.min_by_key(|other| other.age()).map(|other| at_work(other)))
+        .or_else(|| {
+            let first = first.min_by_key(|other| other.age());
+            first.map(|other| at_work(one, other))
+        })
 }
 
-fn at_work(other: &Remediation) -> Obstacle {
-    let detail = format!("{other} is at work on the same Machine, Node or BMC");
+fn at_work(one: &Remediation, other: &Remediation) -> Obstacle {
+    let detail = if one.is_of_the_same_host(other) {
+        format!("{other} is at work on the same Machine, Node or BMC")
+    } else {
+        format!(
+            "{other} is at work on another host of the control plane, whose hosts are power-cycled one at a time"
+        )
+    };
     Obstacle::new(Reason::AnotherRemediationActive, detail)
 }
 

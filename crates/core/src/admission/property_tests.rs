@@ -12,11 +12,14 @@ fn at(second: i64) -> Timestamp {
 }
 
 fn key() -> impl Strategy<Value = Key> {
-    (0..3_u8, 0..4_u8).prop_map(|(kind, number)| {
+    (0..4_u8, 0..4_u8).prop_map(|(kind, number)| {
         let name = number.to_string();
         match kind {
             0 => Key::Bmc(name),
             1 => Key::Node { cluster: None, name },
+            2 => Key::ControlPlane {
+                cluster: Some(("a".to_owned(), name)),
+            },
             _ => Key::Machine {
                 namespace: "a".to_owned(),
                 name,

@@ -243,3 +243,41 @@ fn an_escalation_waits_for_whoever_works_there() {
         assert_eq!(at_work_beside(&own, &all).is_some(), works, "{stage:?}");
     }
 }
+
+#[test]
+fn invariant_12_hosts_of_one_control_plane_are_power_cycled_one_at_a_time() {
+    use Stage::{Admitted, Begun, BetweenAttempts, Waiting};
+    let own = Key::ControlPlane { cluster: None };
+    let of = |cluster: &str| Key::ControlPlane {
+        cluster: Some(("a".to_owned(), cluster.to_owned())),
+    };
+    for stage in [Begun, Admitted, BetweenAttempts] {
+        let all = [
+            one("first", 0, stage, &[node("1"), own.clone()]),
+            asking("second", 1, Waiting, &[node("2"), own.clone()]),
+            asking("worker", 1, Waiting, &[node("3")]),
+            asking("elsewhere", 1, Waiting, &[node("4"), of("blue")]),
+        ];
+        assert_eq!(held(&all, "second").unwrap().1, "first", "{stage:?}");
+        let told = admit(&all, &[])["second"].clone();
+        let told = told.denied().unwrap().to_string();
+        assert!(told.contains("another host of the control plane"), "{told}");
+        for free in ["worker", "elsewhere"] {
+            assert_eq!(held(&all, free), None, "{stage:?}");
+        }
+    }
+    let both = |uid, name| asking(uid, 1, Waiting, &[node(name), own.clone()]);
+    let all = [both("a", "1"), both("b", "2")];
+    assert_eq!(held(&all, "a"), None);
+    assert_eq!(held(&all, "b").unwrap().1, "a");
+}
+
+#[test]
+fn a_host_of_the_control_plane_whose_remediation_failed_does_not_fail_those_of_the_others() {
+    let own = Key::ControlPlane { cluster: None };
+    let all = [
+        one("failed", 0, Stage::Failed(at(5)), &[node("1"), own.clone()]),
+        asking("waits", 1, Stage::Waiting, &[node("2"), own]),
+    ];
+    assert_eq!(admit(&all, &[])["waits"], Reply::Admitted);
+}

@@ -1,7 +1,7 @@
 //! What about a Machine itself forbids to power-cycle its host.
 
 use super::{Candidate, Ineligible, Rule};
-use crate::facts::{Lookup, Machine, Node};
+use crate::facts::{Lookup, Machine};
 use crate::phase::Reason;
 
 /// Phases of a Machine whose host has been provisioned; in any other, or none, it may be on its way.
@@ -51,27 +51,13 @@ pub(super) fn obstacles(machine: &Machine) -> impl Iterator<Item = Ineligible> {
         let detail = format!("Machine {name} carries {mark}");
         Rule::MachineIsOurs.because(Reason::AnotherRemediatorActive, detail)
     });
-    let role = machine
-        .control_plane
-        .then(|| control_plane(&format!("Machine {name} has the control-plane role")));
     let paused = machine.pause.as_ref().map(|pause| {
         let detail = format!("Machine {name} {pause}");
         Rule::NotPaused.because(Reason::MachinePaused, detail)
     });
-    [deleting, failed, elsewhere, foreign, role, paused]
+    [deleting, failed, elsewhere, foreign, paused]
         .into_iter()
         .flatten()
-}
-
-/// A Node of the control plane, whatever its Machine says.
-pub(super) fn control_plane_node(node: &Node) -> Option<Ineligible> {
-    node.control_plane
-        .then(|| control_plane(&format!("Node {} has the control-plane role", node.name)))
-}
-
-fn control_plane(what: &str) -> Ineligible {
-    let detail = format!("{what}, and quorum is not judged yet");
-    Rule::ControlPlane.because(Reason::ControlPlaneRefused, detail)
 }
 
 /// A Machine of the control plane that does not say so itself: there is no Node whose role would, but its owner
@@ -79,8 +65,10 @@ fn control_plane(what: &str) -> Ineligible {
 pub(super) fn owned_by_control_plane(machine: &Machine) -> Option<Ineligible> {
     let owner = machine.controller_owner.as_ref()?;
     let kind = owner.split('/').next().unwrap_or_default();
-    kind.contains("ControlPlane")
-        .then(|| control_plane(&format!("Machine {} is owned by {owner}", machine.name)))
+    kind.contains("ControlPlane").then(|| {
+        let detail = format!("Machine {} is owned by {owner}, and it has no Node", machine.name);
+        Rule::ControlPlane.because(Reason::ControlPlaneRefused, detail)
+    })
 }
 
 /// What keeps a host from being power-cycled that may be being provisioned.

@@ -5,6 +5,7 @@
 //! do about an obstacle ([`Obstacles::against_a_new_trigger`], [`Obstacles::against_taking_up`]), and in no rule.
 //! Who goes first among those that may be power-cycled is decided by [`super::admission`].
 
+mod control_plane;
 mod machine;
 mod node_match;
 mod obstacles;
@@ -14,6 +15,7 @@ mod request;
 mod tests;
 mod without_node;
 
+pub(crate) use control_plane::control_plane_objection;
 pub(crate) use node_match::contradiction;
 pub use obstacles::{Ineligible, Obstacles, Rule};
 pub use request::policy;
@@ -23,7 +25,10 @@ use jiff::{SignedDuration, Timestamp};
 
 use self::node_match::{another_of_its_uuid, node_of_machine};
 use crate::after;
-use crate::facts::{Facts, Host, Lookup, Machine, Node, Objects, Obstacle, Origin, Policy};
+use crate::facts::{
+    ControlPlane, ControlPlaneRule, Facts, Host, Lookup, Machine, Members, Node, Objects, Obstacle, Origin,
+    Policy,
+};
 use crate::health::target::ClusterState;
 use crate::health::{Health, HealthCheck};
 use crate::journal::{Journal, NoNode};
@@ -31,6 +36,12 @@ use crate::phase::Reason;
 
 /// A grace period ends strictly after its time; machine-api-operator looks one second later, too.
 const PAST_GRACE: SignedDuration = SignedDuration::from_secs(1);
+
+/// Nobody looked, and a host of a control plane is refused.
+static NOT_LOOKED: ControlPlane = ControlPlane {
+    rule: ControlPlaneRule::Refuse,
+    members: Members::NotLooked,
+};
 
 /// Whether a power cycle is still asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +79,8 @@ pub struct Candidate<'a> {
     pub node: &'a Lookup<Node>,
     /// Why the cluster of the Node cannot be asked, where it cannot.
     pub node_cluster: Option<&'a Obstacle>,
+    /// The control plane that the host may be of.
+    pub control_plane: &'a ControlPlane,
     /// What decides about the Machines of its Cluster.
     pub cluster: Option<&'a Lookup<ClusterState>>,
     /// The health checks that select the Machine, or those that made the request.
@@ -99,6 +112,7 @@ impl<'a> Candidate<'a> {
             machine,
             node,
             node_cluster: None,
+            control_plane: &NOT_LOOKED,
             cluster: None,
             health_checks,
             host: None,
@@ -127,6 +141,7 @@ impl<'a> Candidate<'a> {
             machine: objects.machine.as_ref(),
             node: &objects.node,
             node_cluster: objects.node_cluster.as_ref(),
+            control_plane: &objects.control_plane,
             cluster: Some(&objects.cluster),
             health_checks: &objects.health_checks,
             // Of what has ended no host is resolved, and its escalation needs none.
@@ -178,7 +193,9 @@ pub fn examine<'a>(candidate: &Candidate<'a>, now: Timestamp) -> Result<Eligible
         found.extend(repeats::too_soon(&machine.name, cycles, now));
         found.extend(repeats::in_vain(&machine.name, candidate.in_vain, now));
     }
-    found.extend(candidate.node.present().and_then(machine::control_plane_node));
+    let of_control_plane =
+        control_plane_objection(machine, candidate.node.present(), candidate.control_plane, now);
+    found.extend(of_control_plane.map(|obstacle| Rule::ControlPlane.broken(obstacle)));
     let node = node_of_machine(machine, candidate.named_node, candidate.node);
     let eligible = match (node, without_node::absence(candidate)) {
         (Ok(node), _) => {

@@ -20,7 +20,8 @@ pub enum Rule {
     MachineIsOurs,
     /// The Node is not healthy.
     Unhealthy,
-    /// It is no host of the control plane. One that is well again is not held to it: the trigger has to be taken off.
+    /// It is no host of the control plane, or the others keep quorum without it. One that is well again is not held to
+    /// it: the trigger has to be taken off.
     ControlPlane,
     /// The Node can be read, and it and the Machine speak of each other.
     NodeBelongs,

@@ -29,6 +29,7 @@ struct Known {
     host: Result<Host, Obstacle>,
     node_of_host: Lookup<Node>,
     power_cycles: Vec<Timestamp>,
+    control_plane: ControlPlane,
 }
 
 impl Known {
@@ -50,6 +51,7 @@ impl Known {
             }),
             node_of_host: Lookup::Absent,
             power_cycles: Vec::new(),
+            control_plane: ControlPlane::default(),
         }
     }
 
@@ -97,6 +99,7 @@ impl Known {
             node_of_host: Some(&self.node_of_host),
             power_cycles: Some(&self.power_cycles),
             in_vain: &[],
+            control_plane: &self.control_plane,
         };
         examine(&candidate, at(0))
     }
@@ -108,7 +111,7 @@ impl Known {
     }
 }
 
-fn machine() -> Machine {
+pub(super) fn machine() -> Machine {
     Machine {
         namespace: "machines".to_owned(),
         name: "worker".to_owned(),
@@ -134,7 +137,7 @@ fn machine() -> Machine {
     }
 }
 
-fn node(ready: &str) -> Node {
+pub(super) fn node(ready: &str) -> Node {
     Node {
         name: "worker".to_owned(),
         uid: "node-uid".to_owned(),
@@ -293,6 +296,15 @@ fn cases_with_node() -> Vec<Case> {
             |known| known.edit_node(|node| node.control_plane = true),
             Rule::ControlPlane,
             Reason::ControlPlaneRefused,
+            (false, false),
+        ),
+        (
+            |known| {
+                known.edit_node(|node| node.control_plane = true);
+                known.control_plane.rule = ControlPlaneRule::WithQuorumOfNodes;
+            },
+            Rule::ControlPlane,
+            Reason::ControlPlaneQuorum,
             (false, false),
         ),
         (

@@ -1,9 +1,13 @@
 //! Everything a decision may be based on, as plain data.
 
+mod control_plane;
 mod objects;
 #[cfg(test)]
 mod tests;
 
+pub use control_plane::{
+    ControlPlane, ControlPlaneRule, Member, Members, Role, Standing, is_of_control_plane,
+};
 pub use objects::{Machine, Node, NodeCondition, NodeReport, OutOfService};
 
 use std::fmt;
@@ -183,6 +187,8 @@ pub struct Objects {
     pub node_cluster: Option<Obstacle>,
     /// Cluster API: what decides about the Machines of its Cluster. Absent: it is of none.
     pub cluster: Lookup<ClusterState>,
+    /// The control plane, if the host is of one.
+    pub control_plane: ControlPlane,
     /// Of a trigger, the MachineHealthChecks of the Machine's namespace that select it or cannot be read. Of a
     /// request, the health checks that made it: none where a person did.
     pub health_checks: Vec<Lookup<HealthCheck>>,

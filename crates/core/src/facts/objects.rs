@@ -6,6 +6,9 @@ use crate::after;
 use crate::health::target::MachineState;
 use crate::machine_api::MachineApi;
 
+/// How far clocks of one cluster may be apart.
+const CLOCKS_DIFFER: SignedDuration = SignedDuration::from_secs(10);
+
 /// What we read of a Machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machine {
@@ -62,7 +65,7 @@ pub struct Node {
     pub system_uuid: Option<String>,
     /// `status.nodeInfo.bootID`.
     pub boot_id: Option<String>,
-    /// Has a control-plane role label.
+    /// Has a role label of the control plane.
     pub control_plane: bool,
     /// Conditions.
     pub conditions: Vec<NodeCondition>,
@@ -141,6 +144,13 @@ impl NodeReport {
     /// How long its Lease holds: where it does not say, as long as by default.
     pub fn lease_duration(&self) -> SignedDuration {
         self.lease_duration.unwrap_or(SignedDuration::from_secs(40))
+    }
+
+    /// Whether the Lease is valid, and was not renewed in our future: a clock that is ahead would keep it valid after
+    /// its Node has died.
+    pub fn is_renewed(&self, now: Timestamp) -> bool {
+        let is_past = |renewed| renewed <= after(now, CLOCKS_DIFFER);
+        self.lease_renewed.is_some_and(is_past) && self.lease_is_fresh(now)
     }
 
     /// Whether the Lease is still valid by its own words.

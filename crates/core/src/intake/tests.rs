@@ -1,7 +1,9 @@
 use jiff::SignedDuration;
 
 use super::*;
-use crate::facts::{NodeCondition, OutOfService};
+use crate::facts::{
+    ControlPlaneRule, Member, Members, NodeCondition, NodeReport, OutOfService, Role, Standing,
+};
 use crate::health::UnhealthyCondition;
 use crate::health::target::MachineState;
 use crate::phase::Reason;
@@ -61,7 +63,7 @@ fn earlier(name: &str, phase: Phase) -> Remediation {
 
 fn decided(remediations: &[Remediation], taken: &[&str]) -> Intake {
     let is_taken = |name: &str| taken.contains(&name);
-    let known = (&node("Unknown"), &vouching()[..]);
+    let known = (&node("Unknown"), &vouching()[..], &ControlPlane::default());
     decide(&machine("worker"), known, remediations, is_taken, at(0))
 }
 
@@ -203,7 +205,7 @@ fn the_trigger_of_a_node_that_is_well_does_not_wait_for_such_a_pause() {
         failed_untouched: Some(at(0)),
         ..earlier("worker-1", Phase::Failed)
     };
-    let known = (&node("True"), &vouching()[..]);
+    let known = (&node("True"), &vouching()[..], &ControlPlane::default());
     let decision = decide(&machine("worker"), known, &[failed], |_| false, at(0));
     assert_eq!(decision, created("worker-2"));
 }
@@ -235,7 +237,7 @@ fn after_power_cycles(ready: &str, ended: &[i64]) -> Intake {
             ..earlier(&format!("worker-{number}"), Phase::Succeeded)
         })
         .collect();
-    let known = (&node(ready), &vouching()[..]);
+    let known = (&node(ready), &vouching()[..], &ControlPlane::default());
     decide(&machine("worker"), known, &remediations, |_| false, at(0))
 }
 
@@ -340,7 +342,8 @@ fn a_host_of_the_control_plane_is_refused_until_its_node_is_well() {
         (by_machine("True").0, by_machine("True").1, false),
         (by_node("True").0, by_node("True").1, false),
     ] {
-        match decide(&machine, (&node, &vouching()), &[], |_| false, at(0)) {
+        let known = (&node, &vouching()[..], &ControlPlane::default());
+        match decide(&machine, known, &[], |_| false, at(0)) {
             Intake::Skip { obstacle, .. } => {
                 assert!(
                     is_refused && obstacle.reason == Reason::ControlPlaneRefused,
@@ -349,6 +352,42 @@ fn a_host_of_the_control_plane_is_refused_until_its_node_is_well() {
             }
             decision @ (Intake::Nothing | Intake::Create(_)) => {
                 assert!(!is_refused && decision == created("worker-1"), "{decision:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_host_of_the_control_plane_is_taken_up_where_the_others_keep_quorum() {
+    let member = |name: &str, standing| {
+        let member = Member {
+            roles: vec![Role::ControlPlane],
+            standing,
+            lease: NodeReport::default(),
+            runs_etcd: false,
+        };
+        (name.to_owned(), member)
+    };
+    for (other, taken_up) in [(Standing::Ready, true), (Standing::NotReady, false)] {
+        let members = [
+            member("worker", Standing::NotReady),
+            member("b", Standing::Ready),
+            member("c", other),
+        ];
+        let control_plane = ControlPlane {
+            rule: ControlPlaneRule::WithQuorumOfNodes,
+            members: Members::Cached(members.into()),
+        };
+        let mut master = machine("worker");
+        master.control_plane = true;
+        let known = (&node("Unknown"), &vouching()[..], &control_plane);
+        let decision = decide(&master, known, &[], |_| false, at(0));
+        match &decision {
+            Intake::Skip { obstacle, .. } if !taken_up => {
+                assert_eq!(obstacle.reason, Reason::ControlPlaneQuorum);
+            }
+            Intake::Skip { .. } | Intake::Nothing | Intake::Create(_) => {
+                assert!(taken_up && decision == created("worker-1"), "{decision:?}");
             }
         }
     }
@@ -364,7 +403,7 @@ fn a_node_that_is_well_but_of_another_machine_lifts_nothing() {
         power_cycles: vec![at(-1)],
         ..earlier("worker-1", Phase::Succeeded)
     };
-    let known = (&Lookup::Present(other), &vouching()[..]);
+    let known = (&Lookup::Present(other), &vouching()[..], &ControlPlane::default());
     assert!(matches!(
         decide(&machine("worker"), known, &[over], |_| false, at(0)),
         Intake::Skip {

@@ -112,8 +112,12 @@ reasons! {
     /// The Machine has no Node, and nothing says that its host was provisioned: it may be on its way.
     MachineNotProvisioned => "Nothing to do while the host is provisioned; without a Node it is power-cycled only if its Machine is in phase \
         Provisioned or Running.",
-    /// A control-plane host, for which no quorum rule exists yet.
-    ControlPlaneRefused => "Recover this host by hand after checking etcd's quorum.",
+    /// A control-plane host, which the policy does not let be power-cycled.
+    ControlPlaneRefused => "Recover this host by hand after checking etcd's quorum, or let spec.controlPlane of the \
+        RemediationPolicy allow it; one without a Node is always left to you.",
+    /// A control-plane host, without which the others may not have quorum.
+    ControlPlaneQuorum => "Bring the members that the message names back, or recover this host by hand after checking \
+        etcd's quorum.",
     /// Another remediator has its marks on the Machine.
     AnotherRemediatorActive => "Let the remediator that the message names finish, or switch it off.",
     /// No unpaused MachineHealthCheck with the strategy selects the Machine.

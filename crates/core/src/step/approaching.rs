@@ -4,7 +4,7 @@ use super::pending::IDENTITY_AGE;
 use super::{Next, Step};
 use crate::admission::Reply;
 use crate::decision::Observation;
-use crate::facts::{Host, Machine, Node, Obstacle};
+use crate::facts::{Host, Machine, Node, Obstacle, is_of_control_plane};
 use crate::identity::{self, ProvenIdentity};
 use crate::journal::{JournalledNode, NodeOfSubject, Subject, Verb};
 use crate::machine_api::MachineApi;
@@ -35,12 +35,16 @@ impl<'a> Step<'a> {
         if let Some(write) = lease_write {
             return Ok(self.take_node_lease(machine, write));
         }
+        let control_plane = is_of_control_plane(machine, Some(node));
         let node = NodeOfSubject::There(JournalledNode {
             name: node.name.clone(),
             uid: node.uid.clone(),
             boot_id,
         });
-        let subject = describe(machine, node, host, read, identity);
+        let subject = Subject {
+            control_plane,
+            ..describe(machine, node, host, read, identity)
+        };
         self.begin_power_off(subject, read.power, cause)
     }
 
@@ -138,6 +142,7 @@ pub(super) fn describe(
             .filter(|machine| machine.api != MachineApi::OpenShift)
             .map(|machine| machine.api.group().to_owned()),
         cluster: machine.and_then(|machine| machine.cluster.clone()),
+        control_plane: false,
         machine_uid: machine.map(|machine| machine.uid.clone()),
         node,
         host: host.reference.clone(),

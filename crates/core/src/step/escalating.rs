@@ -242,6 +242,9 @@ fn subject_may_go(kind: EscalationKind, subject: Option<&Subject>) -> Result<(),
     else {
         return Err("the Node has no Machine".to_owned());
     };
+    if subject.control_plane {
+        return Err(format!("the host of Machine {machine} is of the control plane"));
+    }
     let group = subject.machine_group.as_deref();
     let group = group.unwrap_or(MachineApi::OpenShift.group());
     let wanted = kind.api().group();

@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::subject::{self, NotDue};
 use super::{INTENT_LIFETIME, Next, RECHECK, Step, after, doubling};
 use crate::decision::Effect;
-use crate::eligibility::{Eligible, contradiction};
+use crate::eligibility::{Eligible, contradiction, control_plane_objection};
 use crate::facts::{LiveCheck, Obstacle};
 use crate::journal::{Intent, Verb};
 use crate::observed::{PowerRead, ReadFailure};
@@ -78,7 +78,10 @@ impl<'a> Step<'a> {
             }) => {
                 let now = self.now;
                 self.respect_live_check(|live| {
-                    contradiction(node, &live.report, now).filter(|_| silence_only)
+                    let control_plane = &live.objects.control_plane;
+                    contradiction(node, &live.report, now)
+                        .filter(|_| silence_only)
+                        .or_else(|| control_plane_objection(machine, Some(node), control_plane, now))
                 })?;
                 self.approach(machine, node, &cause)
             }

@@ -216,7 +216,8 @@ impl Machine {
         }
     }
 
-    fn is_control_plane(&self) -> bool {
+    /// Whether it has the control-plane role.
+    pub fn is_control_plane(&self) -> bool {
         match self.api() {
             MachineApi::OpenShift => {
                 let role = self.labels().get(keys::MACHINE_ROLE_LABEL).map(String::as_str);

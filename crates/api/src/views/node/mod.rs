@@ -16,7 +16,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{LabelsKept, cidr, narrow};
 use crate::keys;
-use remediator_core::facts::{self, NodeCondition, OutOfService};
+use remediator_core::facts::{self, NodeCondition, OutOfService, Role};
 use remediator_core::journal::{SavedNode, SavedTaint};
 use remediator_core::machine_api::MachineApi;
 
@@ -162,7 +162,6 @@ impl Node {
     pub fn facts(&self) -> facts::Node {
         let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
         let conditions = self.status.conditions.iter();
-        let roles = keys::CONTROL_PLANE_NODE_LABELS;
         facts::Node {
             name: self.name_any(),
             uid: self.uid().unwrap_or_default(),
@@ -171,7 +170,7 @@ impl Node {
             provider_id: self.spec.provider_id.as_ref().and_then(given),
             system_uuid: given(&self.status.node_info.system_uuid),
             boot_id: given(&self.status.node_info.boot_id),
-            control_plane: roles.iter().any(|role| self.labels().contains_key(*role)),
+            control_plane: !roles(self.labels()).is_empty(),
             conditions: conditions
                 .map(|condition| NodeCondition {
                     kind: condition.kind.clone(),
@@ -233,6 +232,23 @@ impl Node {
             unschedulable: self.spec.unschedulable,
         }
     }
+}
+
+/// What a Node with these labels is for in the control plane; nothing where it is not of it.
+pub fn roles(labels: &BTreeMap<String, String>) -> Vec<Role> {
+    let mut found: Vec<Role> = keys::CONTROL_PLANE_NODE_LABELS
+        .into_iter()
+        .filter(|label| labels.contains_key(*label))
+        .map(|label| {
+            if label == keys::ETCD_NODE_LABEL {
+                Role::Etcd
+            } else {
+                Role::ControlPlane
+            }
+        })
+        .collect();
+    found.dedup();
+    found
 }
 
 /// Taints that the control plane sets and removes by the state of the Node.

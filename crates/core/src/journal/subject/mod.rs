@@ -25,6 +25,9 @@ pub struct Subject {
     /// The Cluster of Cluster API in whose API the Node is; none for the daemon's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<String>,
+    /// The host is of the control plane, of which one is power-cycled at a time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub control_plane: bool,
     /// UID of the Machine.
     #[serde(default, rename = "machineUID", skip_serializing_if = "Option::is_none")]
     pub machine_uid: Option<String>,

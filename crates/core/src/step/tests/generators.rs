@@ -43,6 +43,7 @@ fn subjects() -> impl Strategy<Value = Subject> {
         machine: Some("machine-1".to_owned()),
         machine_group: None,
         cluster: None,
+        control_plane: false,
         machine_uid: Some(format!("machine-uid-1{noise}")),
         node: if noise.is_empty() && boot_id == "boot-0" {
             NodeOfSubject::None {

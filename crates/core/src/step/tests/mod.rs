@@ -9,6 +9,7 @@ mod breaches;
 mod clocks;
 mod cluster_api;
 mod contention;
+mod control_plane;
 mod cost;
 mod crashes;
 mod debts;

@@ -8,7 +8,7 @@ use crate::admission::Reply;
 use crate::brakes::Fleet;
 use crate::decision::{Act, Decision, Effect, Observation};
 use crate::facts::{
-    Facts, Host, Leadership, LiveCheck, Lookup, Node, NodeCondition, Objects, Obstacle, Origin,
+    Facts, Host, Leadership, LiveCheck, Lookup, Members, Node, NodeCondition, Objects, Obstacle, Origin,
 };
 use crate::identity::SystemUuid;
 use crate::journal::Journal;
@@ -223,7 +223,7 @@ impl Sim {
                 epoch: 1,
                 act_until: self.leads.then(|| at(self.world.now + 15_000)),
             },
-            objects: self.seen(),
+            objects: self.seen_by_caches(),
             live_check: self.live_check.clone(),
             // The shell resolves none for what has ended.
             host: if self.journal.phase.is_final() {
@@ -269,6 +269,15 @@ impl Sim {
             let lost = |condition: &&NodeCondition| condition.status == "Unknown";
             let since = node.conditions.iter().find(lost).and_then(|lost| lost.since);
             node.lost_since = since.map(|since| since.max(at(self.process_started)));
+        }
+        objects
+    }
+
+    /// The same as the caches have them, without Leases and Pods.
+    fn seen_by_caches(&self) -> Objects {
+        let mut objects = self.seen();
+        if let Members::Live(members) = objects.control_plane.members {
+            objects.control_plane.members = Members::Cached(members);
         }
         objects
     }

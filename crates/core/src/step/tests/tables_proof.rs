@@ -15,6 +15,7 @@ pub(super) fn subject() -> Subject {
         machine: Some(text("machine-1")),
         machine_group: None,
         cluster: None,
+        control_plane: false,
         machine_uid: Some(text("machine-uid-1")),
         node: NodeOfSubject::There(JournalledNode {
             name: text("worker-1"),

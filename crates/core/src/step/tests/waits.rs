@@ -350,7 +350,11 @@ fn what_was_braked_for_longer_than_its_deadline_has_the_whole_of_it_for_the_next
     sim.fleet.unhealthy = 20;
     let day = sim.world.now + 86_400_000;
     while sim.world.now < day && sim.turn(Fault::None) != Turn::Over {}
-    assert!(sim.journal.is_because(Reason::TooManyUnhealthy), "{}", sim.journal.message);
+    assert!(
+        sim.journal.is_because(Reason::TooManyUnhealthy),
+        "{}",
+        sim.journal.message
+    );
     let checks = std::mem::replace(
         &mut sim.world.objects.health_checks,
         vec![Lookup::Unreadable("spec".to_owned())],

@@ -5,7 +5,7 @@ use super::objects::{health_check, machine, node, ready_is, set_ready};
 use super::shell::BMC_LATENCY;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::facts::{Lookup, Machine, Node, NodeReport, Objects, OutOfService, Policy};
+use crate::facts::{ControlPlane, Lookup, Machine, Node, NodeReport, Objects, OutOfService, Policy};
 use crate::health::HealthCheck;
 use crate::journal::SavedNode;
 use crate::node_lease::NodeLease;
@@ -160,6 +160,7 @@ impl World {
                 node_of_host: Lookup::Absent,
                 node_cluster: None,
                 cluster: Lookup::Absent,
+                control_plane: ControlPlane::default(),
             },
             lease: NodeReport {
                 lease_renewed: Some(at(last_beat)),
