@@ -104,8 +104,8 @@ pub(super) fn fleet(
 /// The remediation that is decided about; none where the whole cluster is looked at.
 #[derive(Debug, Default)]
 pub(super) struct Own<'a> {
-    uid: Option<&'a str>,
-    node: Option<&'a str>,
+    pub(super) uid: Option<&'a str>,
+    pub(super) node: Option<&'a str>,
     /// Whether it has failed an attempt and wants to make the next.
     pub(super) is_between_attempts: bool,
 }

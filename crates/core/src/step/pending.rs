@@ -115,17 +115,11 @@ impl<'a> Step<'a> {
             return Ok(());
         };
         let obstacle = live.host.clone().err().or_else(|| find(live));
-        let Some(obstacle) = obstacle.or_else(|| self.brake_at(live)) else {
+        let Some(obstacle) = obstacle.or_else(|| brake_at(live)) else {
             return Ok(());
         };
         self.settle()?;
         Err(self.wait_or_fail(&obstacle, Some(after(live.began, RECHECK))))
-    }
-
-    /// What held it up at a live check, where the caches do not show it yet.
-    fn brake_at(&self, live: &LiveCheck) -> Option<Obstacle> {
-        let policy = live.objects.policy.present()?;
-        policy.limits.allow(&live.fleet, live.began).err()
     }
 
     /// Another remediation that is at work on the same host and has not failed at it.
@@ -272,6 +266,12 @@ impl<'a> Step<'a> {
         let retry = after(failure.at, read_backoff(failure.consecutive));
         (retry > self.now).then_some(retry)
     }
+}
+
+/// What held it up at a live check, where the caches do not show it yet.
+fn brake_at(live: &LiveCheck) -> Option<Obstacle> {
+    let policy = live.objects.policy.present()?;
+    policy.limits.allow(&live.fleet, live.began).err()
 }
 
 pub(super) fn read_backoff(consecutive: u32) -> SignedDuration {

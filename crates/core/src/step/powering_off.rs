@@ -170,11 +170,12 @@ impl Step<'_> {
             .observed
             .last_read()
             .is_some_and(|read| read.power == PowerState::On);
-        Ok(match (intent.sends, is_on) {
+        match (intent.sends, is_on) {
             (1, _) => policy.limits.allow(&live.fleet, self.now)?,
             (_, true) => policy.limits.allow_again(&live.fleet, self.now)?,
             (_, false) => {}
-        })
+        }
+        Ok(())
     }
 
     /// The host must still be the right one; then the command goes out.

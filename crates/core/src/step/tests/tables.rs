@@ -11,6 +11,7 @@ use crate::phase::Reason;
 use crate::strategy::Retries;
 
 #[test]
+#[allow(clippy::too_many_lines, reason = "it is a table")]
 fn a_system_uuid_is_read_in_its_usual_forms() {
     let cases: [(&str, Result<&str, UnusableUuid>); 28] = [
         (UUID, Ok(UUID)),
