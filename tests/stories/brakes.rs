@@ -19,7 +19,7 @@ static SETTING: Setting = Setting::alone("brakes").spoiling().taking(120);
 const LONG: Duration = Duration::from_mins(3);
 
 /// Nodes that fall silent with the hosts of the story, and have none.
-const BYSTANDERS: usize = 500;
+const BYSTANDERS: usize = 300;
 const BYSTANDER: &str = "test/bystander";
 
 fn policy(limits: Value) -> Value {

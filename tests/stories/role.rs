@@ -9,7 +9,7 @@ use harness::Cluster;
 use k8s_openapi::api::core::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::Client;
-use kube::api::{Api, ListParams};
+use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, ListParams};
 use remediator_core::phase::{Phase, Reason};
 use serde_json::{Value, json};
 use world::acts::{create_template, patient};
@@ -52,11 +52,35 @@ async fn is_warned(client: &Client, note: &str) -> Result<()> {
     tokio::time::timeout(LONG, found).await.context("no event")?
 }
 
+/// Waits until the API server goes by the new role, which it watches itself.
+async fn is_denied(cluster: &Cluster, group: &str) -> Result<()> {
+    let daemon = cluster
+        .client_as(world::DAEMON_USER, &world::DAEMON_GROUPS)
+        .await?;
+    let machines = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1beta1", "Machine"));
+    let machines = Api::<DynamicObject>::all_with(daemon, &machines);
+    let denied = async {
+        let mut pause = tokio::time::interval(Duration::from_millis(100));
+        loop {
+            pause.tick().await;
+            match machines.list_metadata(&ListParams::default()).await {
+                Err(kube::Error::Api(status)) if status.code == 403 => return anyhow::Ok(()),
+                Err(error) => return Err(error.into()),
+                Ok(_) => {}
+            }
+        }
+    };
+    tokio::time::timeout(LONG, denied)
+        .await
+        .context("it is not denied")?
+}
+
 /// Starts the daemon with the shipped role without one group, has one host of its own remediated, and gives the
 /// rest of the role back.
 async fn without(cluster: &Cluster, group: &str, says: &[&str], world: &World) -> Result<()> {
     let client = &world.client;
     world::allow_the_base_without_group(client, group).await?;
+    is_denied(cluster, group).await?;
     let daemon = world::daemon::start(cluster, DAEMON, "info")?;
     let message = role_is(client, "False", says).await?;
     refusal::useful(&message, Reason::RoleIncomplete, says, "")?;

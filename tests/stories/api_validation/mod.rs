@@ -155,6 +155,10 @@ async fn defaults_are_filled_in() -> world::Outcome {
     let limits = json!({"paused": false, "healthChecker": "Auto", "triggers": strategy, "bmc": {
         "allowedNetworks": [], "protocols": ["Redfish"], "minimumTransport": "VerifiedTLS",
         "readiness": {"interval": "21600s"},
+    }, "controlPlane": "Refuse", "limits": {
+        "maxConcurrent": "10%", "maxPerWindow": "10%", "window": "600s",
+        "failureDomain": {"label": "topology.kubernetes.io/zone", "maxConcurrent": "5%"},
+        "maxUnhealthy": "30%", "coolDown": "120s", "startupHold": "60s", "maxFailed": "10%",
     }});
     assert_eq!(policy.data["spec"], limits);
     assert_eq!(endpoint.data["spec"]["tls"], json!({"insecureSkipVerify": false}));

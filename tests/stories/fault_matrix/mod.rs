@@ -33,9 +33,9 @@ async fn matrix(scenario: Scenario, setting: &'static Setting) -> Result<()> {
         return Ok(());
     }
     let shares = Shares {
-        crashes: Selection::one_of(17)?,
+        crashes: Selection::one_of(19)?,
         second: None,
-        others: Selection::one_of(151)?,
+        others: Selection::one_of(241)?,
     };
     run_scenario(scenario, &pool::lease(setting).await?, shares).await
 }
@@ -46,9 +46,9 @@ async fn whatever_happens_at_a_call_of_the_main_path_the_host_comes_back() -> wo
         return Ok(());
     }
     let shares = Shares {
-        crashes: Selection::one_of(5)?,
+        crashes: Selection::one_of(7)?,
         second: Some(Selection::upon(23)),
-        others: Selection::one_of(79)?,
+        others: Selection::one_of(121)?,
     };
     Ok(run_scenario(Scenario::Taint, &pool::lease(&SETTING).await?, shares).await?)
 }

@@ -11,7 +11,7 @@ use super::mount::{Mount, Plane};
 
 /// Control planes at once, and stories at once, unless the environment says otherwise.
 const PLANES: (&str, usize) = ("STORY_CONTROL_PLANES", 8);
-const STORIES: (&str, usize) = ("STORIES_AT_ONCE", 24);
+const STORIES: (&str, usize) = ("STORIES_AT_ONCE", 20);
 
 /// Leases of one control plane at once, so that a setting of many short stories leaves some for others.
 const SHARERS: usize = 8;
