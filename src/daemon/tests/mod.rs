@@ -1,6 +1,7 @@
 //! What an event and a started host cost, counted: how many objects the caches look at or hand out, and how many
 //! objects are enqueued, must not depend on how many hosts there are.
 
+mod brakes;
 mod objects;
 mod parts;
 

@@ -148,7 +148,7 @@ fn is_ready(pod: &Pod) -> bool {
 /// The members with these Nodes.
 fn members<'a>(nodes: impl IntoIterator<Item = &'a Guarded<Node>>) -> ByName {
     let of_node = |node: &Guarded<Node>| {
-        let is_ready = node.0.as_ref().is_ok_and(|node| node.facts().is_ready());
+        let is_ready = node.0.as_ref().is_ok_and(Node::is_ready);
         let standing = if is_ready {
             Standing::Ready
         } else {
