@@ -42,6 +42,7 @@ mod clock;
 mod clusters;
 mod daemon;
 pub mod fencing;
+mod leadership;
 mod metal3;
 mod mhc;
 mod readiness;

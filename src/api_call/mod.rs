@@ -196,13 +196,19 @@ impl ShellError {
 /// A client that never repeats a call by itself, for a repeated write could come minutes late; and the addresses of the
 /// API server, as far as it is named by address, here or to pods.
 pub(crate) async fn client() -> Result<(Client, Vec<IpAddr>), anyhow::Error> {
+    let (config, addresses) = config().await?;
+    Ok((Client::try_from(config)?, addresses))
+}
+
+/// The same, of which a client is still to be made.
+pub(crate) async fn config() -> Result<(Config, Vec<IpAddr>), anyhow::Error> {
     let mut config = Config::infer().await?;
     config.default_retry = false;
     config.connect_timeout = Some(Duration::from_secs(5));
     let for_pods = std::env::var(SERVICE_VARIABLE).ok();
     let named = [config.cluster_url.host(), for_pods.as_deref()];
     let addresses = named.into_iter().flatten().filter_map(address).collect();
-    Ok((Client::try_from(config)?, addresses))
+    Ok((config, addresses))
 }
 
 fn address(host: &str) -> Option<IpAddr> {

@@ -37,9 +37,17 @@ pub enum Command {
 /// Arguments of `run`.
 #[derive(Debug, Parser)]
 pub struct RunArguments {
-    /// Name of this replica in events. In a Pod: metadata.name.
+    /// Name of this replica in events and in the Lease of the leader. In a Pod: metadata.name.
     #[arg(long, env = "POD_NAME", default_value = "baremetal-remediator")]
     pub pod_name: String,
+    /// UID of the Pod, metadata.uid. A container that starts anew in its Pod has the lead of the one before it at once.
+    #[arg(long, env = "POD_UID", default_value = "")]
+    pub pod_uid: String,
+    /// Act only while holding the Lease baremetal-remediator in the namespace of the Pod, or of the context of
+    /// KUBECONFIG. Without it, make sure that no other replica runs.
+    #[arg(long, env = "LEADER_ELECT", value_name = "TRUE|FALSE", default_value_t = true, num_args = 0..=1,
+        default_missing_value = "true", action = clap::ArgAction::Set)]
+    pub leader_elect: bool,
     /// Address and port on which metrics (/metrics) and a sign of life (/healthz) are served over plain
     /// HTTP, such as 0.0.0.0:8080. Default: nowhere.
     #[arg(long, env = "METRICS_ADDRESS", value_name = "ADDRESS:PORT", value_parser = metrics_address, default_value = "")]

@@ -5,7 +5,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 use crate::cli::arguments::{LogFormat, RunArguments};
-use crate::daemon::run;
+use crate::daemon::run::{self, Settings};
 
 pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<()> {
     let filter = EnvFilter::try_new(&arguments.log_filter)
@@ -30,9 +30,25 @@ pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<()> {
                 _ = interrupt.recv() => {}
             }
         };
-        run::run(arguments.pod_name.clone(), arguments.metrics_address.0, stop).await
+        let settings = Settings {
+            instance: arguments.pod_name.clone(),
+            metrics_address: arguments.metrics_address.0,
+            elected_as: arguments.leader_elect.then(|| identity(arguments)).transpose()?,
+        };
+        run::run(settings, stop).await
     });
     // A name that is being resolved holds up a thread for as long as the resolver likes.
     runtime.shutdown_background();
     ended
+}
+
+/// Whose the Lease of the leader is: of this Pod, in which one process runs at a time, else of this process alone.
+fn identity(arguments: &RunArguments) -> anyhow::Result<String> {
+    let name = &arguments.pod_name;
+    if !arguments.pod_uid.is_empty() {
+        return Ok(format!("{name}_{}", arguments.pod_uid));
+    }
+    let number =
+        getrandom::u64().context("the system gives no random number to tell this process from others")?;
+    Ok(format!("{name}_{number:016x}"))
 }

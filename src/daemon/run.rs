@@ -1,11 +1,13 @@
 //! Starts everything and runs until told to stop.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use futures::channel::mpsc;
+use kube::client::ClientBuilder;
+use kube::{Client, Config};
 use remediator_bmc::Bmcs;
 use remediator_core::phase::Phase;
 use tokio::net::TcpListener;
@@ -18,6 +20,9 @@ use crate::clock::Clock;
 use crate::clusters::workload::WorkloadClusters;
 use crate::daemon::controllers::{Parts, drive};
 use crate::daemon::prepare;
+use crate::leadership::election::{self, Elected};
+use crate::leadership::gate;
+use crate::leadership::lead::Lead;
 use crate::mhc::{Checker, MhcController};
 use crate::readiness::{Findings, Readiness};
 use crate::remediation::{Remediator, leftover_taints, sessions};
@@ -30,59 +35,138 @@ use crate::watch::caches;
 use crate::watch::caches::{Caches, readable};
 use crate::watch::lost_nodes::LostNodes;
 
-/// Runs the daemon until it is told to stop. `instance`: the name of this replica in events; `metrics_address`: where
-/// metrics are served, if anywhere.
+/// How the daemon runs.
+pub(crate) struct Settings {
+    /// The name of this replica in events.
+    pub(crate) instance: String,
+    /// Where metrics are served, if anywhere.
+    pub(crate) metrics_address: Option<SocketAddr>,
+    /// The holder of the Lease that this process wants to be; none where it leads without one.
+    pub(crate) elected_as: Option<String>,
+}
+
+/// What everything is made from.
+struct Ground {
+    client: Client,
+    /// Addresses of the API server.
+    api_server: Vec<IpAddr>,
+    clock: Clock,
+    lead: Lead,
+}
+
+/// What has to be ended in order.
+type Started = (Parts, Arc<BmcAccess>);
+
+/// Runs the daemon until it is told to stop.
 ///
 /// # Errors
-/// When it cannot start, or a part of it ended that should not.
-pub(crate) async fn run(
-    instance: String,
-    metrics_address: Option<SocketAddr>,
-    stop: impl Future<Output = ()>,
-) -> anyhow::Result<()> {
+/// When it cannot start, a part of it ended that should not, or the lead was lost.
+pub(crate) async fn run(settings: Settings, stop: impl Future<Output = ()>) -> anyhow::Result<()> {
     let (mut stop, mut tasks) = (std::pin::pin!(stop), JoinSet::new());
-    let (parts, bmc) = tokio::select! {
+    let metrics = Metrics::default();
+    serve(settings.metrics_address, &metrics, &mut tasks).await?;
+    let (config, api_server) = api_call::config()
+        .await
+        .context("no usable cluster configuration")?;
+    let clock = Clock::start();
+    let mut elected = tokio::select! {
         () = &mut stop => return Ok(()),
-        started = Box::pin(start(instance, metrics_address, &mut tasks)) => started?,
+        elected = election(settings.elected_as, &config, &clock) => elected?,
     };
+    let lead = elected
+        .as_ref()
+        .map_or_else(Lead::alone, |elected| elected.lead.clone());
+    let client = ClientBuilder::try_from(config)?.with_layer(&gate::layer(&lead));
+    let ground = Ground {
+        client: client.build(),
+        api_server,
+        clock,
+        lead,
+    };
+    let mut started = None;
     let ended = tokio::select! {
-        () = &mut stop => None,
-        ended = tasks.join_next() => Some(name(ended)),
+        () = &mut stop => Ok(()),
+        // Nothing more is said to anybody: whoever leads now says it.
+        why = kept(elected.as_mut()) => bail!("the lead is lost: {why}; the process starts anew"),
+        ended = lead_on(ground, (settings.instance, metrics), &mut tasks, &mut started) => ended,
     };
     tracing::info!("stopping");
     // First those who talk to BMCs, so that no conversation is begun after the last one was ended.
     tasks.shutdown().await;
-    sessions::end_all_sessions(&parts.remediator.memories, &bmc.bmcs).await;
-    match ended {
-        None => Ok(()),
-        Some(ended) => bail!("the {ended} task ended; the process starts anew"),
+    if let Some((parts, bmc)) = &started {
+        sessions::end_all_sessions(&parts.remediator.memories, &bmc.bmcs).await;
     }
+    if let Some(elected) = &mut elected {
+        elected.give_away().await;
+    }
+    ended
+}
+
+/// Waits for the lead, where there is to be one.
+async fn election(holder: Option<String>, config: &Config, clock: &Clock) -> anyhow::Result<Option<Elected>> {
+    let Some(holder) = holder else {
+        return Ok(None);
+    };
+    // This one writes before anybody leads.
+    let client = Client::try_from(config.clone())?;
+    Ok(Some(election::elected(client, clock.clone(), holder).await))
+}
+
+/// Why the lead was lost; never, without an election.
+async fn kept(elected: Option<&mut Elected>) -> String {
+    match elected {
+        Some(elected) => elected.keep().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Starts everything, and waits for what ends of it.
+async fn lead_on(
+    ground: Ground,
+    (instance, metrics): (String, Metrics),
+    tasks: &mut JoinSet<&'static str>,
+    started: &mut Option<Started>,
+) -> anyhow::Result<()> {
+    *started = Some(Box::pin(start(ground, instance, metrics, tasks)).await?);
+    let ended = name(tasks.join_next().await);
+    bail!("the {ended} task ended; the process starts anew")
+}
+
+/// Serves metrics, if that is asked for.
+async fn serve(
+    address: Option<SocketAddr>,
+    metrics: &Metrics,
+    tasks: &mut JoinSet<&'static str>,
+) -> anyhow::Result<()> {
+    let Some(address) = address else {
+        return Ok(());
+    };
+    let listener = TcpListener::bind(address)
+        .await
+        .with_context(|| format!("cannot serve metrics on {address}; choose another --metrics-address"))?;
+    let address = listener.local_addr().unwrap_or(address);
+    tracing::info!(%address, "serving metrics");
+    let metrics = metrics.clone();
+    tasks.spawn(async move {
+        serve_metrics(listener, metrics).await;
+        "metrics"
+    });
+    Ok(())
 }
 
 /// Starts everything in `tasks`.
 async fn start(
+    Ground {
+        client,
+        api_server,
+        clock,
+        lead,
+    }: Ground,
     instance: String,
-    metrics_address: Option<SocketAddr>,
+    metrics: Metrics,
     tasks: &mut JoinSet<&'static str>,
-) -> anyhow::Result<(Parts, Arc<BmcAccess>)> {
-    let metrics = Metrics::default();
-    if let Some(address) = metrics_address {
-        let listener = TcpListener::bind(address).await.with_context(|| {
-            format!("cannot serve metrics on {address}; choose another --metrics-address")
-        })?;
-        let address = listener.local_addr().unwrap_or(address);
-        tracing::info!(%address, "serving metrics");
-        let metrics = metrics.clone();
-        tasks.spawn(async move {
-            serve_metrics(listener, metrics).await;
-            "metrics"
-        });
-    }
-    let (client, api_server) = api_call::client()
-        .await
-        .context("no usable cluster configuration")?;
+) -> anyhow::Result<Started> {
     let supported = prepare::prepare(&client).await?;
-    let clock = Clock::start();
     let lost_nodes = LostNodes::new(clock.clone());
     let cluster_api = ServedClusterApi::default();
     let served = prepare::what_is_served(&client, &cluster_api).await;
@@ -101,12 +185,13 @@ async fn start(
     let workload = WorkloadClusters::new(
         client.clone(),
         clock.clone(),
+        lead.clone(),
         vec![tell, tell_too],
         mhc_changes.0.clone(),
     );
     let sources = Arc::new(Sources::new(
         client.clone(),
-        clock.clone(),
+        (clock.clone(), lead),
         caches.clone(),
         cluster_api,
         lost_nodes,

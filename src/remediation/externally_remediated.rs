@@ -13,7 +13,7 @@ use remediator_core::machine_api::MachineApi;
 use remediator_core::phase::Phase;
 
 use crate::api_call::ShellError;
-use crate::remediation::{Remediator, leadership};
+use crate::remediation::Remediator;
 use crate::snapshot::machines;
 use crate::watch::caches;
 
@@ -29,11 +29,10 @@ pub(crate) async fn after_end(context: &Remediator, remediation: &PowerCycleReme
 
 /// However a remediation ended that goes now, or is gone.
 pub(crate) async fn take_back(context: &Remediator, remediation: &PowerCycleRemediation) {
-    let now = context.sources.clock.now();
     let Some(machine) = waiting(context, remediation) else {
         return;
     };
-    if !leadership(now).leads(now) {
+    if !context.sources.lead.holds() {
         return;
     }
     // Each write is only to the Machine as it was read, so one that is dropped half way does no harm.

@@ -20,12 +20,12 @@ pub(crate) mod writing;
 
 use std::sync::Arc;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use kube::ResourceExt as _;
 use remediator_api::target_ref::{about, is_told_to_stop};
 use remediator_api::{PowerCycleRemediation, keys};
 use remediator_core::admission::Reply;
-use remediator_core::facts::{Facts, Host, Leadership, Obstacle};
+use remediator_core::facts::{Facts, Host, Obstacle};
 
 use crate::bmc_access::BmcAccess;
 use crate::clusters::node_cluster::NodeCluster;
@@ -34,9 +34,6 @@ use crate::remediation::keepers::Keepers;
 use crate::remediation::memory::{Memories, Memory};
 use crate::report::Reporter;
 use crate::snapshot::{Sources, cached, node_lease as medik8s_lease};
-
-/// How long after each look at the lead an effect may still begin.
-const ACT_WITHIN: SignedDuration = SignedDuration::from_secs(15);
 
 pub(crate) struct Remediator {
     pub(crate) sources: Arc<Sources>,
@@ -57,14 +54,6 @@ impl Remediator {
             admitted: Arc::default(),
             keepers: Keepers::default(),
         }
-    }
-}
-
-/// This process's right to act. There is one replica and no election yet: every process leads, in the first term.
-pub(crate) fn leadership(now: Timestamp) -> Leadership {
-    Leadership {
-        epoch: 1,
-        act_until: now.saturating_add(ACT_WITHIN).ok(),
     }
 }
 
@@ -96,7 +85,7 @@ pub(crate) fn facts(
         has_finalizer: remediation.finalizers().iter().any(|one| one == keys::FINALIZER),
         expected_machine_uid: about.machine_uid,
         named_node: about.node,
-        leadership: leadership(now),
+        leadership: sources.lead.at(now),
         objects: cached::objects(
             sources,
             remediation,

@@ -19,6 +19,7 @@ use crate::bmc_access::cluster_networks::ClusterNetworks;
 use crate::clock::Clock;
 use crate::clusters::node_cluster::supports_out_of_service;
 use crate::clusters::workload::{NODES_PAGE, WorkloadClusters};
+use crate::leadership::lead::Lead;
 use crate::snapshot::Sources;
 use crate::watch::api_discovery::{ServedClusterApi, has_openshift_machines};
 use crate::watch::caches::{Listed, readable};
@@ -68,12 +69,12 @@ pub(crate) async fn listed(client: &Client, namespace: Option<&str>) -> Result<S
     };
     let sources = Sources::new(
         client.clone(),
-        clock.clone(),
+        (clock.clone(), Lead::alone()),
         listed.into(),
         lists.cluster_api,
         LostNodes::new(clock.clone()),
         supports_out_of_service(&version.major, &version.minor),
-        WorkloadClusters::new(client.clone(), clock, Vec::new(), changes),
+        WorkloadClusters::new(client.clone(), clock, Lead::alone(), Vec::new(), changes),
     );
     connect(&sources).await;
     Ok(sources)

@@ -8,6 +8,7 @@ use crate::clock::Clock;
 use crate::clusters::node_match::{self, Searches};
 use crate::clusters::workload::WorkloadClusters;
 use crate::clusters::{Clusters, attachments};
+use crate::leadership::lead::Lead;
 use crate::metal3;
 use crate::snapshot::host::{EndpointReads, LISTING_ENDPOINTS};
 use crate::watch::api_discovery::ServedClusterApi;
@@ -18,6 +19,8 @@ use crate::watch::lost_nodes::LostNodes;
 pub(crate) struct Sources {
     pub(crate) client: Client,
     pub(crate) clock: Clock,
+    /// This process's right to act.
+    pub(crate) lead: Lead,
     pub(crate) caches: Caches,
     pub(crate) cluster_api: ServedClusterApi,
     pub(crate) clusters: Clusters,
@@ -30,7 +33,7 @@ pub(crate) struct Sources {
 impl Sources {
     pub(crate) fn new(
         client: Client,
-        clock: Clock,
+        (clock, lead): (Clock, Lead),
         caches: Caches,
         cluster_api: ServedClusterApi,
         lost_nodes: LostNodes,
@@ -51,6 +54,7 @@ impl Sources {
             metal3: metal3::Provider::new(client.clone()),
             client,
             clock,
+            lead,
             caches,
             cluster_api,
             clusters,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 
 /// The rooms under `src`, from the top to the bottom. One imports only those below it.
-const ROOMS: [&str; 16] = [
+const ROOMS: [&str; 17] = [
     "main",
     "lib",
     "cli",
@@ -21,6 +21,7 @@ const ROOMS: [&str; 16] = [
     "bmc_access",
     "clusters",
     "watch",
+    "leadership",
     "report",
     "single_flight",
 ];

@@ -19,6 +19,7 @@ mod fault_matrix;
 mod ground_truth;
 mod health_checker;
 mod invariants;
+mod leadership;
 mod main_job;
 mod node_deletion;
 mod node_lease;

@@ -23,6 +23,7 @@ use tokio::task::AbortHandle;
 
 use crate::clock::Clock;
 use crate::clusters::node_cluster::NodeCluster;
+use crate::leadership::lead::Lead;
 use crate::watch::change_events::{ChangeSender, MhcChange};
 use crate::watch::indexes::NodeIndex;
 use crate::watch::lost_nodes::LostNodes;
@@ -50,6 +51,7 @@ pub(crate) struct WorkloadClusters(Arc<Shared>);
 struct Shared {
     client: Client,
     clock: Clock,
+    lead: Lead,
     entries: Mutex<BTreeMap<ClusterKey, Entry>>,
     listeners: Vec<mpsc::UnboundedSender<Change>>,
     /// The health checker.
@@ -79,12 +81,14 @@ impl WorkloadClusters {
     pub(crate) fn new(
         client: Client,
         clock: Clock,
+        lead: Lead,
         listeners: Vec<mpsc::UnboundedSender<Change>>,
         changes: ChangeSender,
     ) -> Self {
         Self(Arc::new(Shared {
             client,
             clock,
+            lead,
             entries: Mutex::default(),
             listeners,
             changes,
@@ -171,6 +175,7 @@ impl WorkloadClusters {
             key: key.clone(),
             client: self.0.client.clone(),
             lost_nodes: LostNodes::new(self.0.clock.clone()),
+            lead: self.0.lead.clone(),
             shared: Arc::downgrade(&self.0),
         };
         Entry {

@@ -14,6 +14,7 @@ use crate::clock::Clock;
 use crate::clusters::workload::WorkloadClusters;
 use crate::daemon::controllers::Parts;
 use crate::daemon::run::parts;
+use crate::leadership::lead::Lead;
 use crate::report::{Metrics, Reporter};
 use crate::snapshot::Sources;
 use crate::test_server::served;
@@ -39,12 +40,18 @@ pub(super) async fn parts_on(caches: &Caches, tasks: &mut JoinSet<&'static str>)
     let (tell, _) = mpsc::unbounded();
     let sources = Arc::new(Sources::new(
         client.clone(),
-        clock.clone(),
+        (clock.clone(), Lead::alone()),
         caches.clone(),
         ServedClusterApi::default(),
         LostNodes::new(clock.clone()),
         true,
-        WorkloadClusters::new(client.clone(), clock.clone(), vec![tell], to_health_checker),
+        WorkloadClusters::new(
+            client.clone(),
+            clock.clone(),
+            Lead::alone(),
+            vec![tell],
+            to_health_checker,
+        ),
     ));
     let networks = ClusterNetworks::start(&client, Vec::new(), tasks).await;
     let bmc = Arc::new(BmcAccess::new(client.clone(), clock, caches.clone(), networks));

@@ -152,7 +152,8 @@ impl BringingBack<'_> {
                     return After::Over("another remediation has begun with the same host");
                 }
                 let timer = tokio::time::Instant::now();
-                let not_after = timer.checked_add(SEND_WITHIN).unwrap_or(timer);
+                let soon = timer.checked_add(SEND_WITHIN).unwrap_or(timer);
+                let not_after = self.context.sources.lead.bound(soon);
                 let Some(conversation) = &mut memory.conversation else {
                     return After::Pause;
                 };

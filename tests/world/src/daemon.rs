@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use harness::Cluster;
 use harness::process::{ChildDaemon, DaemonCommand};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -14,7 +14,7 @@ use kube::api::{Api, ApiResource, DynamicObject};
 use remediator_api::RemediationPolicy;
 use serde_json::{Value, json};
 
-use super::install::apply;
+use super::install::{self, apply};
 use super::{DAEMON_GROUPS, DAEMON_USER, World, conditions, pool};
 
 /// Names a daemon that is tested in place of the one that was built with the tests (`tests/sabotage.sh`).
@@ -85,13 +85,40 @@ pub async fn shared_with(
     .await
 }
 
+/// A daemon that runs by itself: who is killed here has a successor at once, and the test is the one that sees to it
+/// that there is no other.
+pub fn alone(program: impl AsRef<Path>) -> DaemonCommand {
+    replica(program).env("LEADER_ELECT", "false")
+}
+
+/// A daemon that acts while it leads.
+fn replica(program: impl AsRef<Path>) -> DaemonCommand {
+    DaemonCommand::new("baremetal-remediator", program.as_ref()).arg("run")
+}
+
+/// Starts a daemon that acts while it leads, in the namespace of deploy/base.
+pub fn start_replica(cluster: &Cluster, program: &str, name: &str) -> Result<ChildDaemon> {
+    let file = cluster.kubeconfig_for(DAEMON_USER, &DAEMON_GROUPS)?;
+    let mut kubeconfig: Value = serde_json::from_slice(&std::fs::read(&file)?)?;
+    let context = kubeconfig
+        .pointer_mut("/contexts/0/context")
+        .context("a context")?;
+    context["namespace"] = install::SYSTEM.into();
+    std::fs::write(&file, kubeconfig.to_string())?;
+    let daemon = replica(program)
+        .env("KUBECONFIG", file)
+        .env("POD_NAME", name)
+        .spawn()?;
+    pool::note_log(cluster, daemon.log_path());
+    Ok(daemon)
+}
+
 /// Starts a daemon as its ServiceAccount: `program`, or what the environment names in its place.
 pub fn start(cluster: &Cluster, program: impl AsRef<Path>, log_filter: &str) -> Result<ChildDaemon> {
     let kubeconfig = cluster.kubeconfig_for(DAEMON_USER, &DAEMON_GROUPS)?;
     let instead = std::env::var_os(UNDER_TEST).map(PathBuf::from);
     let program = instead.unwrap_or_else(|| program.as_ref().to_owned());
-    let daemon = DaemonCommand::new("baremetal-remediator", program)
-        .arg("run")
+    let daemon = alone(program)
         .env("KUBECONFIG", kubeconfig)
         .env("LOG_FILTER", log_filter)
         .spawn()?;

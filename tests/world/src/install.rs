@@ -16,6 +16,8 @@ use serde_json::json;
 
 /// The role of whoever runs `plan`.
 pub const PLAN: &str = "deploy/components/plan/rbac.yaml";
+/// The namespace that deploy/base makes for the daemon.
+pub const SYSTEM: &str = "baremetal-remediator-system";
 const BASE: &str = "deploy/base/rbac.yaml";
 pub(crate) const USUAL: [ForeignCrd; 4] = [
     ForeignCrd::OpenShift,
@@ -77,6 +79,12 @@ pub async fn loosen(client: &Client, definition: &str) -> Result<()> {
 /// What deploy/base gives the daemon.
 pub async fn allow_the_base(client: &Client) -> Result<()> {
     apply_cluster_roles(client, BASE).await
+}
+
+/// What deploy/base gives replicas of the daemon in their namespace.
+pub async fn allow_leader_election(client: &Client) -> Result<()> {
+    ensure_namespace(client, SYSTEM).await?;
+    apply_roles(client, SYSTEM, "deploy/base/leader-election.yaml").await
 }
 
 /// Takes the rule for a resource off the daemon's role, as if deploy/base were of an earlier version.

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use harness::Cluster;
-use harness::process::{ChildDaemon, DaemonCommand};
+use harness::process::ChildDaemon;
 
+use super::daemon::alone;
 use super::{DAEMON_GROUPS, DAEMON_USER, pool};
 
 /// How long any one thing may take.
@@ -21,8 +22,8 @@ pub struct Daemon {
 impl Daemon {
     /// Starts it as its ServiceAccount.
     pub async fn start(cluster: &Cluster, program: &str) -> Result<Self> {
-        let child = DaemonCommand::new("baremetal-remediator", program)
-            .args(["run", "--metrics-address", "127.0.0.1:0"])
+        let child = alone(program)
+            .args(["--metrics-address", "127.0.0.1:0"])
             .env("KUBECONFIG", cluster.kubeconfig_for(DAEMON_USER, &DAEMON_GROUPS)?)
             .env("LOG_FILTER", "debug")
             .spawn()?;

@@ -15,6 +15,9 @@ use kube::{Client, Error};
 use tower::layer::layer_fn;
 use tower::{BoxError, Service};
 
+use crate::leadership::gate;
+use crate::leadership::lead::Lead;
+
 const MEBIBYTE: usize = 1024 * 1024;
 
 /// One answer, which may be a page of a list. A Node is some 30 kB.
@@ -40,13 +43,14 @@ struct TooLarge {
     bytes: usize,
 }
 
-/// A client that reads no more than is allowed here.
-pub(super) fn client(config: Config) -> Result<Client, Error> {
+/// A client that reads no more than is allowed here, and writes while this process leads.
+pub(super) fn client(config: Config, lead: &Lead) -> Result<Client, Error> {
     let bounded = layer_fn(|inner| Bounded {
         inner,
         lists: Lists::default(),
     });
-    Ok(ClientBuilder::try_from(config)?.with_layer(&bounded).build())
+    let client = ClientBuilder::try_from(config)?.with_layer(&bounded);
+    Ok(client.with_layer(&gate::layer(lead)).build())
 }
 
 /// The bytes that came of each list, by its path. There are few: those that are asked for.

@@ -22,7 +22,7 @@ async fn endless(status: StatusCode, begins: &'static str, goes_on: String) -> C
 }
 
 async fn serve(router: Router) -> Client {
-    client(served(router).await).unwrap()
+    client(served(router).await, &Lead::alone()).unwrap()
 }
 
 fn refused<T>(answer: Result<T, Error>, what: &str) {

@@ -19,6 +19,7 @@ use crate::clusters::node_cluster::{NodeCluster, supports_out_of_service};
 use crate::clusters::node_match::{LISTING, Searches};
 use crate::clusters::workload::load::Load;
 use crate::clusters::workload::{Change, NODES_PAGE, Shared, kubeconfig};
+use crate::leadership::lead::Lead;
 use crate::watch::change_events;
 use crate::watch::indexed_store::Change as NodeChange;
 use crate::watch::lost_nodes::LostNodes;
@@ -57,6 +58,7 @@ pub(super) struct Keeper {
     pub(super) client: Client,
     /// Outlives connections: a Node that is lost stays so when a watch is begun anew.
     pub(super) lost_nodes: LostNodes,
+    pub(super) lead: Lead,
     pub(super) shared: Weak<Shared>,
 }
 
@@ -72,8 +74,8 @@ async fn credentials(client: &Client, key: &ClusterKey) -> Result<String, String
     String::from_utf8(value.0.clone()).map_err(|_| format!("Secret {name} is not text"))
 }
 
-async fn client_for(credentials: &str, key: &ClusterKey) -> Result<Client, String> {
-    let client = kubeconfig::client(credentials).await;
+async fn client_for(credentials: &str, key: &ClusterKey, lead: &Lead) -> Result<Client, String> {
+    let client = kubeconfig::client(credentials, lead).await;
     client.map_err(|wrong| format!("Secret {}-kubeconfig: {wrong}", key.name))
 }
 
@@ -106,7 +108,7 @@ impl Keeper {
     /// A client that the cluster answers.
     async fn connect(&self) -> Result<(String, (Client, bool)), String> {
         let credentials = credentials(&self.client, &self.key).await?;
-        let client = client_for(&credentials, &self.key).await?;
+        let client = client_for(&credentials, &self.key, &self.lead).await?;
         let version = within("asking for the server's version", client.apiserver_version()).await;
         let version = version.map_err(|error| crate::report::chain(&error))?;
         let supported = supports_out_of_service(&version.major, &version.minor);

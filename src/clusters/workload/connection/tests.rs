@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::clock::Clock;
 use crate::clusters::workload::connection::*;
 use crate::clusters::workload::{WorkloadClusters, bounded};
+use crate::leadership::lead::Lead;
 
 #[test]
 fn pauses_grow_until_a_connection_has_held() {
@@ -22,7 +23,7 @@ fn pauses_grow_until_a_connection_has_held() {
 /// A client of a server that answers everything with what this makes.
 async fn served(answer: impl Fn() -> Value + Clone + Send + Sync + 'static) -> Client {
     let router = Router::new().fallback(move || std::future::ready(Json(answer())));
-    bounded::client(crate::test_server::served(router).await).unwrap()
+    bounded::client(crate::test_server::served(router).await, &Lead::alone()).unwrap()
 }
 
 /// A cluster that is wanted, and who keeps it connected; nobody else does.
@@ -32,7 +33,7 @@ async fn wanted(own: Client) -> (WorkloadClusters, Keeper) {
         name: "blue".to_owned(),
     };
     let (changes, _) = tokio::sync::mpsc::unbounded_channel();
-    let clusters = WorkloadClusters::new(own.clone(), Clock::start(), Vec::new(), changes);
+    let clusters = WorkloadClusters::new(own.clone(), Clock::start(), Lead::alone(), Vec::new(), changes);
     assert!(clusters.nodes(&key).is_err());
     let task = clusters
         .0
@@ -48,6 +49,7 @@ async fn wanted(own: Client) -> (WorkloadClusters, Keeper) {
         key,
         client: own,
         lost_nodes: LostNodes::new(Clock::start()),
+        lead: Lead::alone(),
         shared: Arc::downgrade(&clusters.0),
     };
     (clusters, keeper)

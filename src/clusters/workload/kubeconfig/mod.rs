@@ -7,12 +7,13 @@ use kube::Client;
 use kube::config::{AuthInfo, Cluster, Config, KubeConfigOptions, Kubeconfig};
 
 use crate::clusters::workload::bounded;
+use crate::leadership::lead::Lead;
 
 /// A connection that says nothing for so long is given up; the watch is begun anew every minute.
 const READ_TIMEOUT: Duration = Duration::from_secs(75);
 
 /// A client for the API server that a kubeconfig names, or what is wrong with it, without its content.
-pub(super) async fn client(text: &str) -> Result<Client, String> {
+pub(super) async fn client(text: &str, lead: &Lead) -> Result<Client, String> {
     let kubeconfig = Kubeconfig::from_yaml(text).map_err(|_| "it is no kubeconfig".to_owned())?;
     vet(&kubeconfig)?;
     let options = KubeConfigOptions::default();
@@ -23,7 +24,7 @@ pub(super) async fn client(text: &str) -> Result<Client, String> {
     config.connect_timeout = Some(Duration::from_secs(5));
     config.read_timeout = Some(READ_TIMEOUT);
     config.proxy_url = None;
-    bounded::client(config).map_err(|_| "its certificates or keys cannot be used".to_owned())
+    bounded::client(config, lead).map_err(|_| "its certificates or keys cannot be used".to_owned())
 }
 
 /// Refuses what would do more than name an API server and say who asks.

@@ -1,4 +1,5 @@
 use super::client;
+use crate::leadership::lead::Lead;
 
 /// A kubeconfig with these lines under its cluster and its user.
 fn kubeconfig(cluster: &str, user: &str) -> String {
@@ -46,7 +47,7 @@ async fn it_names_a_server_and_says_who_asks_and_nothing_else() {
             "cannot be",
         ),
     ] {
-        let error = client(&kubeconfig(cluster, user)).await.err();
+        let error = client(&kubeconfig(cluster, user), &Lead::alone()).await.err();
         let error = error.unwrap_or_else(|| panic!("accepted: {cluster} {user}"));
         assert!(error.contains(refused), "{error}");
         assert!(
@@ -54,6 +55,10 @@ async fn it_names_a_server_and_says_who_asks_and_nothing_else() {
             "{error}"
         );
     }
-    assert!(client("{").await.is_err());
-    assert!(client(&kubeconfig(server, "token: t")).await.is_ok());
+    assert!(client("{", &Lead::alone()).await.is_err());
+    assert!(
+        client(&kubeconfig(server, "token: t"), &Lead::alone())
+            .await
+            .is_ok()
+    );
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use axum::body::{Body, Bytes};
 use harness::Cluster;
-use harness::process::{ChildDaemon, DaemonCommand};
+use harness::process::ChildDaemon;
 use http::{Method, Request, Response, Uri};
 use kube::Client;
 use serde_json::json;
@@ -16,6 +16,7 @@ use tokio::sync::watch;
 
 use super::views::{self, View};
 use super::{Front, Gate, Server};
+use crate::daemon::alone;
 use crate::{DAEMON_GROUPS, DAEMON_USER};
 
 /// Kinds of namespaces that the daemon watches everywhere.
@@ -93,10 +94,7 @@ impl Kubeconfig {
 
     /// Starts a daemon that goes by it.
     pub fn start_daemon(&self, program: &str) -> Result<ChildDaemon> {
-        DaemonCommand::new("baremetal-remediator", program)
-            .arg("run")
-            .env("KUBECONFIG", self.0.clone())
-            .spawn()
+        alone(program).env("KUBECONFIG", self.0.clone()).spawn()
     }
 }
 

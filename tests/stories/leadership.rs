@@ -1,0 +1,145 @@
+//! Two replicas: one leads, the other goes on where it stops, and one that was frozen does nothing any more.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use harness::process::{ChildDaemon, Signal};
+use harness::{Cluster, Cursor};
+use remediator_core::journal::{Journal, Verb};
+use remediator_core::phase::Phase;
+use world::park::{self, Boundary};
+use world::pool::{self, Setting};
+use world::{HostOptions, World, daemon, install, objects, record, truth};
+
+const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
+static SETTING: Setting = Setting::alone("leadership").taking(80);
+const LONG: Duration = Duration::from_mins(2);
+/// A process that goes on without the lead ends.
+const SOON: Duration = Duration::from_secs(5);
+/// The Lease, and until a successor must have gone on.
+const SUCCESSION: Duration = Duration::from_secs(17);
+
+async fn own_world(name: &str, options: Vec<HostOptions>) -> Result<(Cluster, World)> {
+    let plane = pool::lease(&SETTING).await?;
+    let world = World::new(&plane, name, options).await?;
+    install::allow_leader_election(&world.client).await?;
+    world.health_check().await?;
+    world::set_policy(&world.client, daemon::permissive_policy()).await?;
+    Ok((plane, world))
+}
+
+async fn leads(replica: &ChildDaemon, within: Duration) -> Result<()> {
+    replica.wait_for_line("leading", within).await?;
+    Ok(())
+}
+
+/// One that leads, and one that waits.
+async fn two(plane: &Cluster) -> Result<(ChildDaemon, ChildDaemon)> {
+    let first = daemon::start_replica(plane, DAEMON, "first")?;
+    leads(&first, LONG).await?;
+    let second = daemon::start_replica(plane, DAEMON, "second")?;
+    Ok((first, second))
+}
+
+fn leads_now(replica: &ChildDaemon) -> Result<bool> {
+    let lines = std::fs::read_to_string(replica.log_path())?;
+    Ok(lines.lines().any(|line| line.contains("leading")))
+}
+
+/// Each host went off once and on once, and was released once, while it was off.
+async fn assert_each_power_cycled_once(world: &World, cursor: Cursor) -> Result<()> {
+    assert_eq!(
+        record::uncovered_commands(world, cursor).await?,
+        Vec::<String>::new()
+    );
+    for host in &world.hosts {
+        let name = &host.name;
+        let ended = world.remediation_ended(&host.remediation(), LONG).await?;
+        assert_eq!(world::phase(&ended), Phase::Succeeded, "{name}");
+        assert_eq!(host.transitions(), (1, 1), "power changes of {name}");
+        // The one that had been journalled when the leader froze, and one to have its acknowledgement.
+        let (sent, _) = record::commands(host);
+        for verb in [Verb::PowerOff, Verb::PowerOn] {
+            let sends = sent.iter().filter(|sent| sent.verb == verb).count();
+            assert!((1..=2).contains(&sends), "{verb:?} reached {name} {sends} times");
+        }
+        assert_eq!(record::blind_repeats(host), Vec::<String>::new());
+        assert_eq!(
+            truth::releases(world, cursor, host).await?,
+            1,
+            "releases of {name}"
+        );
+        assert!(!objects::has_out_of_service_taint(
+            &objects::node(world, name).await?
+        ));
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn who_is_told_to_stop_hands_over_within_a_second() -> world::Outcome {
+    let (plane, world) = own_world("handover", vec![HostOptions::default()]).await?;
+    let cursor = plane.audit_cursor()?;
+    let (first, second) = two(&plane).await?;
+    first.wait_for_line("ready", LONG).await?;
+    let remediation = world.falls_silent_and_is_reported(&world.hosts[0]).await?;
+    let off = |journal: &Journal| journal.phase == Phase::Fencing;
+    world.remediation_until(&remediation, LONG, off).await?;
+    assert!(!leads_now(&second)?, "two lead at once");
+
+    let told = Instant::now();
+    first.stop(LONG).await?;
+    leads(&second, LONG).await?;
+    let took = told.elapsed();
+    assert!(took <= Duration::from_secs(1), "the hand-over took {took:?}");
+
+    let ended = world.remediation_ended(&remediation, LONG).await?;
+    assert_eq!(world::journal(&ended).attempt, 1);
+    Ok(assert_each_power_cycled_once(&world, cursor).await?)
+}
+
+#[tokio::test]
+async fn who_is_killed_has_a_successor_when_its_lease_is_over() -> world::Outcome {
+    let (plane, world) = own_world("killed", vec![HostOptions::default()]).await?;
+    let cursor = plane.audit_cursor()?;
+    let (first, second) = two(&plane).await?;
+    let remediation = world.falls_silent_and_is_reported(&world.hosts[0]).await?;
+    let off = |journal: &Journal| journal.phase == Phase::Fencing;
+    world.remediation_until(&remediation, LONG, off).await?;
+    let killed = Instant::now();
+    first.kill().await?;
+    leads(&second, SUCCESSION)
+        .await
+        .context("no successor within the Lease and 2 s")?;
+    let took = killed.elapsed();
+    assert!(
+        took >= Duration::from_secs(10),
+        "it was taken while it was held: after {took:?}"
+    );
+    Ok(assert_each_power_cycled_once(&world, cursor).await?)
+}
+
+/// invariant 7. Hosts are parked at every boundary; then the leader is frozen, and goes on when another one leads.
+#[tokio::test]
+async fn invariant_7_a_leader_that_was_frozen_at_any_boundary_does_nothing_more() -> world::Outcome {
+    let (plane, world) = own_world("frozen", Boundary::ALL.map(park::options).into()).await?;
+    park::refuse_writes(&world).await?;
+    let (first, second) = two(&plane).await?;
+    let cursor = plane.audit_cursor()?;
+    park::all(&world, &Boundary::ALL, cursor).await?;
+
+    first.signal(Signal::Stop)?;
+    leads(&second, SUCCESSION)
+        .await
+        .context("no successor within the Lease and 2 s")?;
+    park::let_go(&world).await?;
+    first.signal(Signal::Cont)?;
+    let status = first.exited(SOON).await.context("it goes on without the lead")?;
+    assert!(
+        !status.success(),
+        "it has to be started anew, but says that it ended well"
+    );
+    first.wait_for_line("the lead is lost", LONG).await?;
+
+    Ok(assert_each_power_cycled_once(&world, cursor).await?)
+}
