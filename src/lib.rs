@@ -20,7 +20,7 @@
 //! 5. The host is proven to be the right one before any destructive verb, by its Node's system UUID or, where it
 //!    has no Node, by the one that a person stated and no Node has; doubt refuses.
 //! 6. The last thing before a power-off is a live read of everything that could forbid it.
-//! 7. Two remediations never work on one host at once. *(Not yet: nor do two daemons.)*
+//! 7. Two remediations never work on one host at once, nor do two daemons: one leads, by its Lease.
 //! 8. Recovery - power-on, untaint - is never blocked by a pause or a limit.
 //! 9. What cannot be read is unknown, never absent or healthy, and stops the power path.
 //! 10. A host that metal3 or somebody else has in hand is left alone. *(Not yet: we hold it through its

@@ -43,6 +43,9 @@ pub struct RunArguments {
     /// UID of the Pod, metadata.uid. A container that starts anew in its Pod has the lead of the one before it at once.
     #[arg(long, env = "POD_UID", default_value = "")]
     pub pod_uid: String,
+    /// Node on which this replica runs, spec.nodeName. It does not power that one off: another replica has to.
+    #[arg(long, env = "NODE_NAME", default_value = "")]
+    pub node_name: String,
     /// Act only while holding the Lease baremetal-remediator in the namespace of the Pod, or of the context of
     /// KUBECONFIG. Without it, make sure that no other replica runs.
     #[arg(long, env = "LEADER_ELECT", value_name = "TRUE|FALSE", default_value_t = true, num_args = 0..=1,

@@ -32,6 +32,7 @@ pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<()> {
         };
         let settings = Settings {
             instance: arguments.pod_name.clone(),
+            node: Some(arguments.node_name.clone()).filter(|name| !name.is_empty()),
             metrics_address: arguments.metrics_address.0,
             elected_as: arguments.leader_elect.then(|| identity(arguments)).transpose()?,
         };

@@ -39,6 +39,8 @@ use crate::watch::lost_nodes::LostNodes;
 pub(crate) struct Settings {
     /// The name of this replica in events.
     pub(crate) instance: String,
+    /// The Node on which it runs, if that is known.
+    pub(crate) node: Option<String>,
     /// Where metrics are served, if anywhere.
     pub(crate) metrics_address: Option<SocketAddr>,
     /// The holder of the Lease that this process wants to be; none where it leads without one.
@@ -73,19 +75,22 @@ pub(crate) async fn run(settings: Settings, stop: impl Future<Output = ()>) -> a
         () = &mut stop => return Ok(()),
         elected = election(settings.elected_as, &config, &clock) => elected?,
     };
-    let lead = elected
-        .as_ref()
-        .map_or_else(Lead::alone, |elected| elected.lead.clone());
+    let lead = elected.as_ref().map(|elected| elected.lead.clone());
+    let lead = lead.unwrap_or_else(Lead::alone).on(settings.node.as_deref());
     let client = ClientBuilder::try_from(config)?.with_layer(&gate::layer(&lead));
     let ground = Ground {
         client: client.build(),
         api_server,
         clock,
-        lead,
+        lead: lead.clone(),
     };
     let mut started = None;
     let ended = tokio::select! {
         () = &mut stop => Ok(()),
+        () = lead.handed_over() => {
+            tracing::warn!(node = lead.node(), "handing over: the Node of this replica is to be power-cycled");
+            Ok(())
+        }
         // Nothing more is said to anybody: whoever leads now says it.
         why = kept(elected.as_mut()) => bail!("the lead is lost: {why}; the process starts anew"),
         ended = lead_on(ground, (settings.instance, metrics), &mut tasks, &mut started) => ended,

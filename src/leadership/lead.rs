@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use remediator_core::facts::Leadership;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::clock::Clock;
@@ -12,15 +13,25 @@ use crate::clock::Clock;
 /// How long after each look an effect may still begin where nobody is elected.
 const ACT_WITHIN: Duration = Duration::from_secs(15);
 
+/// The shortest time for which a process leads before it hands over of its own accord.
+const AT_LEAST: Duration = Duration::from_secs(30);
+
 /// The right of this process to act, and until when.
 #[derive(Clone, Debug)]
-pub(crate) struct Lead(Option<Arc<Elected>>);
+pub(crate) struct Lead {
+    /// The Node on which this process runs, if that is known.
+    node: Option<Arc<str>>,
+    elected: Option<Arc<Elected>>,
+}
 
 #[derive(Debug)]
 struct Elected {
     clock: Clock,
     epoch: i64,
+    since: Instant,
     renewed: Mutex<Renewed>,
+    /// Told when another replica has to take over.
+    handed_over: Notify,
 }
 
 /// When the lead ends unless it is renewed. The timer stands still while a machine is frozen; then the clock jumps, and
@@ -34,22 +45,39 @@ struct Renewed {
 impl Lead {
     /// Of a process that runs by itself: it always leads, in the first term.
     pub(crate) fn alone() -> Self {
-        Self(None)
+        Self {
+            node: None,
+            elected: None,
+        }
+    }
+
+    /// The same of a process that knows its Node.
+    pub(crate) fn on(self, node: Option<&str>) -> Self {
+        Self {
+            node: node.map(Arc::from),
+            ..self
+        }
     }
 
     /// Of a process that was elected, in the term of this number, until then.
     pub(super) fn elected(clock: Clock, epoch: i64, (until, jumps): (Instant, u64)) -> Self {
         let renewed = Mutex::new(Renewed { until, jumps });
-        Self(Some(Arc::new(Elected {
+        let elected = Elected {
             clock,
             epoch,
+            since: Instant::now(),
             renewed,
-        })))
+            handed_over: Notify::new(),
+        };
+        Self {
+            node: None,
+            elected: Some(Arc::new(elected)),
+        }
     }
 
     /// Leads until then. `jumps`: how often the clock had jumped when the renewal was sent.
     pub(super) fn renew(&self, until: Instant, jumps: u64) {
-        if let Some(elected) = &self.0 {
+        if let Some(elected) = &self.elected {
             *elected.renewed.lock().unwrap_or_else(PoisonError::into_inner) = Renewed { until, jumps };
         }
     }
@@ -75,12 +103,35 @@ impl Lead {
         end.map_or(not_after, |end| end.min(not_after))
     }
 
+    /// The Node on which this process runs, if that is known.
+    pub(crate) fn node(&self) -> Option<&str> {
+        self.node.as_deref()
+    }
+
+    /// Lets another replica lead, unless this one has just begun to: where there is no other, it leads again, and must
+    /// not do nothing but end.
+    pub(crate) fn hand_over(&self) {
+        if let Some(elected) = &self.elected
+            && elected.since.elapsed() >= AT_LEAST
+        {
+            elected.handed_over.notify_one();
+        }
+    }
+
+    /// When another replica has to take over; else never.
+    pub(crate) async fn handed_over(&self) {
+        match &self.elected {
+            Some(elected) => elected.handed_over.notified().await,
+            None => std::future::pending().await,
+        }
+    }
+
     fn epoch(&self) -> i64 {
-        self.0.as_ref().map_or(1, |elected| elected.epoch)
+        self.elected.as_ref().map_or(1, |elected| elected.epoch)
     }
 
     fn left(&self) -> Duration {
-        let Some(elected) = &self.0 else {
+        let Some(elected) = &self.elected else {
             return ACT_WITHIN;
         };
         let Renewed { until, jumps } = *elected.renewed.lock().unwrap_or_else(PoisonError::into_inner);

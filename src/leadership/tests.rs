@@ -99,7 +99,7 @@ fn the_lead_ends_with_its_time_or_with_a_jump_of_the_clock() {
 fn invariant_7_nothing_is_written_without_the_lead() {
     let clock = Clock::start();
     let jumps = clock.moment().1;
-    let lead = Lead::elected(clock, 1, (Instant::now() + Duration::from_secs(60), jumps));
+    let lead = Lead::elected(clock, 1, (Instant::now() + Duration::from_mins(1), jumps));
     let mut gate = gate::layer(&lead).layer(service_fn(|_: Request<()>| async {
         Ok::<_, tower::BoxError>(())
     }));

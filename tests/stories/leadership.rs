@@ -119,6 +119,22 @@ async fn who_is_killed_has_a_successor_when_its_lease_is_over() -> world::Outcom
     Ok(assert_each_power_cycled_once(&world, cursor).await?)
 }
 
+/// The first one runs on the Node that dies, and would switch itself off.
+#[tokio::test]
+async fn the_leader_hands_over_before_its_own_node_is_powered_off() -> world::Outcome {
+    let (plane, world) = own_world("own-node", vec![HostOptions::default()]).await?;
+    let (host, cursor) = (&world.hosts[0], plane.audit_cursor()?);
+    let first = daemon::start_replica_on(&plane, DAEMON, "first", &host.name)?;
+    leads(&first, LONG).await?;
+    let second = daemon::start_replica(&plane, DAEMON, "second")?;
+    let remediation = world.falls_silent_and_is_reported(host).await?;
+    world.remediation_waits(&remediation, "OwnNode").await?;
+    assert!(first.exited(LONG).await?.success(), "it hands over");
+    leads(&second, SOON).await?;
+    first.wait_for_line("handing over", LONG).await?;
+    Ok(assert_each_power_cycled_once(&world, cursor).await?)
+}
+
 /// invariant 7. Hosts are parked at every boundary; then the leader is frozen, and goes on when another one leads.
 #[tokio::test]
 async fn invariant_7_a_leader_that_was_frozen_at_any_boundary_does_nothing_more() -> world::Outcome {

@@ -11,11 +11,13 @@ use kube::ResourceExt as _;
 use remediator_api::PowerCycleRemediation;
 use remediator_api::target_ref::{about, begun, is_taken_back};
 use remediator_api::views::roles;
-use remediator_core::admission::{Key, Remediation, Reply, Stage, Unreadable, admit, at_work_beside};
+use remediator_core::admission::{
+    Key, Remediation, Reply, Stage, Unreadable, admit, at_work_beside, powers_itself_off,
+};
 use remediator_core::brakes::Fleet;
 use remediator_core::decision::{Act, Decision, Observation};
 use remediator_core::facts::{Lookup, Obstacle};
-use remediator_core::phase::Phase;
+use remediator_core::phase::{Phase, Reason};
 
 use crate::bmc_access::host::ResolvedHost;
 use crate::clusters::node_cluster::NodeCluster;
@@ -58,7 +60,11 @@ impl Admitted {
             asks: true,
             ..wanting(context, remediation, host)
         };
-        self.decide_braked(context, remediation, &asking);
+        if let Reply::Denied(obstacle) = self.decide_braked(context, remediation, &asking)
+            && obstacle.reason == Reason::OwnNode
+        {
+            context.sources.lead.hand_over();
+        }
     }
 
     fn decide_braked(
@@ -73,7 +79,13 @@ impl Admitted {
             let limits = fleet::limits(sources);
             let nodes = nodes.as_ref().map_err(Clone::clone)?;
             let fleet = fleet::fleet((sources, &limits), &Own::of(own), nodes, held);
-            limits.allow(&fleet, sources.clock.now())
+            limits.allow(&fleet, sources.clock.now())?;
+            let asks = own.asks || held.on_own_node.contains(&own.uid);
+            let itself = powers_itself_off(own, sources.lead.node()).filter(|_| asks);
+            itself.map_or(Ok(()), |obstacle| {
+                held.on_own_node.insert(own.uid.clone());
+                Err(obstacle)
+            })
         })
     }
 
@@ -140,6 +152,7 @@ impl Admitted {
         let mut held = self.lock();
         held.remove(uid);
         held.clusters.remove(uid);
+        held.on_own_node.remove(uid);
     }
 
     fn lock(&self) -> MutexGuard<'_, Held> {
@@ -198,6 +211,7 @@ impl Admitted {
         let asks = decision.act == Some(Act::Observe(Observation::Admission));
         if decision.journal.phase == Phase::Pending && !asks {
             self.withdraw(uid);
+            self.lock().on_own_node.remove(uid);
         }
     }
 
@@ -216,6 +230,8 @@ struct Held {
     clusters: BTreeMap<String, OfCluster>,
     /// The power-offs of a day.
     sent: Vec<SentPowerOff>,
+    /// Who asked and would power this process off.
+    on_own_node: BTreeSet<String>,
     by_uid: BTreeMap<String, BTreeSet<Key>>,
     by_key: BTreeMap<Key, BTreeSet<String>>,
 }

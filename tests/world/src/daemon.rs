@@ -98,6 +98,11 @@ fn replica(program: impl AsRef<Path>) -> DaemonCommand {
 
 /// Starts a daemon that acts while it leads, in the namespace of deploy/base.
 pub fn start_replica(cluster: &Cluster, program: &str, name: &str) -> Result<ChildDaemon> {
+    start_replica_on(cluster, program, name, "")
+}
+
+/// The same on a Node.
+pub fn start_replica_on(cluster: &Cluster, program: &str, name: &str, node: &str) -> Result<ChildDaemon> {
     let file = cluster.kubeconfig_for(DAEMON_USER, &DAEMON_GROUPS)?;
     let mut kubeconfig: Value = serde_json::from_slice(&std::fs::read(&file)?)?;
     let context = kubeconfig
@@ -108,6 +113,7 @@ pub fn start_replica(cluster: &Cluster, program: &str, name: &str) -> Result<Chi
     let daemon = replica(program)
         .env("KUBECONFIG", file)
         .env("POD_NAME", name)
+        .env("NODE_NAME", node)
         .spawn()?;
     pool::note_log(cluster, daemon.log_path());
     Ok(daemon)

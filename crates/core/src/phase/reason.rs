@@ -118,6 +118,8 @@ reasons! {
     /// A control-plane host, without which the others may not have quorum.
     ControlPlaneQuorum => "Bring the members that the message names back, or recover this host by hand after checking \
         etcd's quorum.",
+    /// The replica that leads runs on the Node, and would power itself off.
+    OwnNode => "Wait for another replica of the daemon to take over; if there is none, start one on another Node.",
     /// Another remediator has its marks on the Machine.
     AnotherRemediatorActive => "Let the remediator that the message names finish, or switch it off.",
     /// No unpaused MachineHealthCheck with the strategy selects the Machine.
