@@ -2,6 +2,7 @@
 //! from the power-off on. A host that is off stays watched, and each has power soon after the server is back.
 #![allow(clippy::indexing_slicing, reason = "a test that fails says so")]
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -9,9 +10,10 @@ use bmc_simulator::{Command, Event, Power};
 use jiff::{SignedDuration, Timestamp};
 use remediator_core::phase::Phase;
 use serde_json::json;
+use tokio::task::JoinSet;
 use world::holding::{Holding, Reach};
 use world::pool::{self, Setting};
-use world::{HostOptions, World, WorldHost, truth};
+use world::{HostOptions, World, WorldHost, install, truth};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 static SETTING: Setting = Setting::alone("api outage").taking(100);
@@ -128,14 +130,41 @@ async fn has_power(host: &WorldHost) -> Result<()> {
     Ok(())
 }
 
-async fn outlasts(name: &str, away: Reach) -> Result<()> {
+/// Runs a replica as a kubelet does: whenever it ends, it is started again.
+async fn kept_running(holding: Arc<Holding>, name: &'static str) -> Result<()> {
+    loop {
+        let replica = holding.start_replica(DAEMON, name)?;
+        replica.exited(Duration::from_hours(1)).await?;
+    }
+}
+
+/// What runs while the server is away.
+#[derive(Clone, Copy, PartialEq)]
+enum Running {
+    /// One daemon, which nobody else would replace.
+    Alone,
+    /// Two, of which one leads; no lead outlasts the outage.
+    Replicas,
+}
+
+async fn outlasts(name: &str, away: Reach, running: Running) -> Result<()> {
     let plane = pool::lease(&SETTING).await?;
     let world = World::new(&plane, name, PHASES.map(options).into()).await?;
     world.health_check().await?;
     world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
     let cursor = plane.audit_cursor()?;
-    let holding = Holding::start(&plane, |_| false).await?;
-    let _daemon = holding.start_daemon(DAEMON)?;
+    let holding = Arc::new(Holding::start(&plane, |_| false).await?);
+    let mut replicas = JoinSet::new();
+    let _alone = match running {
+        Running::Alone => Some(holding.start_daemon(DAEMON)?),
+        Running::Replicas => {
+            install::allow_leader_election(&world.client).await?;
+            for name in ["first", "second"] {
+                replicas.spawn(kept_running(Arc::clone(&holding), name));
+            }
+            None
+        }
+    };
     all_set_out(&world).await?;
 
     holding.reach.send_replace(away);
@@ -172,7 +201,7 @@ async fn outlasts(name: &str, away: Reach) -> Result<()> {
         }
     }
     ensure!(
-        unwatched <= UNWATCHED,
+        unwatched <= UNWATCHED || running == Running::Replicas,
         "{} was not read for {unwatched}",
         fencing.name
     );
@@ -181,10 +210,15 @@ async fn outlasts(name: &str, away: Reach) -> Result<()> {
 
 #[tokio::test]
 async fn hosts_come_back_from_an_api_server_that_refuses_connections() -> world::Outcome {
-    Ok(outlasts("refused", Reach::Refused).await?)
+    Ok(outlasts("refused", Reach::Refused, Running::Alone).await?)
 }
 
 #[tokio::test]
 async fn hosts_come_back_from_an_api_server_that_never_answers() -> world::Outcome {
-    Ok(outlasts("frozen-api", Reach::Silent).await?)
+    Ok(outlasts("frozen-api", Reach::Silent, Running::Alone).await?)
+}
+
+#[tokio::test]
+async fn replicas_that_could_not_renew_their_lease_bring_the_hosts_back() -> world::Outcome {
+    Ok(outlasts("replicas", Reach::Silent, Running::Replicas).await?)
 }

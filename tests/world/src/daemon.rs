@@ -92,7 +92,7 @@ pub fn alone(program: impl AsRef<Path>) -> DaemonCommand {
 }
 
 /// A daemon that acts while it leads.
-fn replica(program: impl AsRef<Path>) -> DaemonCommand {
+pub(crate) fn replica(program: impl AsRef<Path>) -> DaemonCommand {
     DaemonCommand::new("baremetal-remediator", program.as_ref()).arg("run")
 }
 

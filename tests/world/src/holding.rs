@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use super::front::api::{ApiFront, Kubeconfig};
 use super::front::{Call, Front, Gate, reach};
-use super::pool;
+use super::{daemon, pool};
 
 pub use super::front::reach::Reach;
 
@@ -83,6 +83,14 @@ impl Holding {
     /// Starts a daemon that takes this for the API server.
     pub fn start_daemon(&self, program: &str) -> Result<ChildDaemon> {
         let daemon = self.kubeconfig.start_daemon(program)?;
+        pool::note_log(&self.cluster, daemon.log_path());
+        Ok(daemon)
+    }
+
+    /// The same of one that acts while it leads, in the namespace of deploy/base.
+    pub fn start_replica(&self, program: &str, name: &str) -> Result<ChildDaemon> {
+        let command = daemon::replica(program).env("POD_NAME", name);
+        let daemon = command.env("KUBECONFIG", self.kubeconfig.0.clone()).spawn()?;
         pool::note_log(&self.cluster, daemon.log_path());
         Ok(daemon)
     }

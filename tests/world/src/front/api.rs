@@ -17,6 +17,7 @@ use tokio::sync::watch;
 use super::views::{self, View};
 use super::{Front, Gate, Server};
 use crate::daemon::alone;
+use crate::install::SYSTEM;
 use crate::{DAEMON_GROUPS, DAEMON_USER};
 
 /// Kinds of namespaces that the daemon watches everywhere.
@@ -85,7 +86,7 @@ impl Kubeconfig {
             "apiVersion": "v1", "kind": "Config", "current-context": "front",
             "clusters": [{"name": "front", "cluster": {"server": format!("http://{address}")}}],
             "users": [{"name": "front", "user": {}}],
-            "contexts": [{"name": "front", "context": {"cluster": "front", "user": "front"}}],
+            "contexts": [{"name": "front", "context": {"cluster": "front", "user": "front", "namespace": SYSTEM}}],
         });
         let file = std::env::temp_dir().join(format!("front-{}.json", address.port()));
         std::fs::write(&file, kubeconfig.to_string())?;
