@@ -18,6 +18,7 @@ mod fallback;
 mod fault_matrix;
 mod ground_truth;
 mod health_checker;
+mod history;
 mod invariants;
 mod main_job;
 mod node_deletion;
