@@ -94,7 +94,9 @@ fn requested_by(metadata: &ObjectMeta) -> RequestedBy {
     annotations.retain(|key, _| is_told(key));
     let mut writers = metadata.managed_fields.clone().unwrap_or_default();
     writers.retain(|write| write.subresource.is_none());
-    writers.iter_mut().for_each(|write| write.fields_v1 = None);
+    for write in &mut writers {
+        write.fields_v1 = None;
+    }
     RequestedBy {
         owners: metadata.owner_references.clone().unwrap_or_default(),
         annotations,

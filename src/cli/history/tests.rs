@@ -148,7 +148,7 @@ proptest! {
         let record = |text: &String| json!({"uid": text, "resourceVersion": text}).to_string();
         let whole = export(&texts.iter().map(record).collect::<Vec<_>>()).into_bytes();
         prop_assert_eq!(wrong_line(&whole), None);
-        let ends = [from, until].map(|index| index.index(whole.len() + 1));
+        let ends = [from, until].map(|index| index.index(whole.len().saturating_add(1)));
         let (from, until) = (ends[0].min(ends[1]), ends[0].max(ends[1]));
         let edited = [&whole[..from], &instead, &whole[until..]].concat();
         if wrong_line(&edited).is_none() {
