@@ -15,7 +15,6 @@ use super::NotRead;
 
 /// The longest line in bytes. An object in etcd has 1.5 MiB at most.
 const LINE_LIMIT: u64 = 4 << 20;
-
 /// Characters of a hash.
 const HASH_LENGTH: usize = 64;
 
@@ -78,12 +77,10 @@ impl Chain {
         }
     }
 
-    /// Takes in the next line.
     fn check(&mut self, line: &[u8]) -> anyhow::Result<()> {
         let line = line.strip_suffix(b"\n");
         let line = line.with_context(|| format!("a line end was expected within {LINE_LIMIT} bytes"))?;
-        let form =
-            r#"{"previous":"<64 characters>","record":<record>,"hash":"<64 characters>"} was expected"#;
+        let form = r#"{"previous":"<hash>","record":<record>,"hash":"<hash>"} was expected"#;
         let (previous, record, said) = parts(line).context(form)?;
         let (last, expected) = (&self.last, hash(previous, record));
         let moved = "lines before it were changed, removed, inserted or moved";

@@ -11,8 +11,7 @@ use super::record::Record;
 use crate::api_call::{client, each};
 
 pub(super) async fn export(namespace: Option<&str>, mut chain: Chain) -> anyhow::Result<()> {
-    let records = records(namespace).await?;
-    let lines = lines(&mut chain, records)?;
+    let lines = lines(&mut chain, records(namespace).await?)?;
     std::io::stdout().lock().write_all(lines.as_bytes())?;
     let told = format!("{} records, last hash {}", chain.count, chain.last);
     Ok(writeln!(std::io::stderr().lock(), "{told}")?)
