@@ -19,7 +19,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
-            if error.is::<cli::bmc::NotConfirmed>() {
+            if error.is::<cli::bmc::NotConfirmed>() || error.is::<cli::history::NotRead>() {
                 return ExitCode::from(2);
             }
             if let Some(interrupted) = error.downcast_ref::<cli::bmc::Interrupted>() {

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::cli::bmc::BmcArguments;
+use crate::cli::history::HistoryArguments;
 use crate::cli::plan::PlanArguments;
 
 /// Power-cycles dead bare-metal Kubernetes nodes through their BMCs and proves every step.
@@ -30,6 +31,8 @@ pub enum Command {
     Plan(PlanArguments),
     /// Ask, power or check a BMC from here, with the daemon's own code.
     Bmc(BmcArguments),
+    /// Export all PowerCycleRemediations as lines of JSON with a chain of hashes, or verify such an export.
+    History(HistoryArguments),
     /// Print the CustomResourceDefinitions of the daemon, or write them to a folder.
     Manifests(ManifestsArguments),
 }

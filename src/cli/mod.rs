@@ -2,6 +2,7 @@
 
 pub mod arguments;
 pub mod bmc;
+pub mod history;
 mod manifests;
 pub mod plan;
 mod run;
@@ -18,6 +19,7 @@ pub fn execute(arguments: Arguments) -> anyhow::Result<()> {
     match arguments.command {
         Command::Bmc(arguments) => once(bmc::bmc(&arguments)),
         Command::Plan(arguments) => once(plan::plan(&arguments)),
+        Command::History(arguments) => once(history::history(&arguments)),
         Command::Run(arguments) => run::run(&arguments),
         Command::Manifests(arguments) => manifests::manifests(&arguments),
     }

@@ -18,6 +18,7 @@ mod fallback;
 mod fault_matrix;
 mod ground_truth;
 mod health_checker;
+mod history;
 mod invariants;
 mod leadership;
 mod main_job;
