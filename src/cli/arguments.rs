@@ -43,9 +43,6 @@ pub struct RunArguments {
     /// Name of this replica in events and in the Lease of the leader. In a Pod: metadata.name.
     #[arg(long, env = "POD_NAME", default_value = "baremetal-remediator")]
     pub pod_name: String,
-    /// UID of the Pod, metadata.uid. A container that starts anew in its Pod has the lead of the one before it at once.
-    #[arg(long, env = "POD_UID", default_value = "")]
-    pub pod_uid: String,
     /// Node on which this replica runs, spec.nodeName. It does not power that one off: another replica has to.
     #[arg(long, env = "NODE_NAME", default_value = "")]
     pub node_name: String,

@@ -43,12 +43,9 @@ pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<()> {
     ended
 }
 
-/// Whose the Lease of the leader is: of this Pod, in which one process runs at a time, else of this process alone.
+/// Whose the Lease of the leader is: of this process alone, not of the one that its container starts next.
 fn identity(arguments: &RunArguments) -> anyhow::Result<String> {
     let name = &arguments.pod_name;
-    if !arguments.pod_uid.is_empty() {
-        return Ok(format!("{name}_{}", arguments.pod_uid));
-    }
     let number =
         getrandom::u64().context("the system gives no random number to tell this process from others")?;
     Ok(format!("{name}_{number:016x}"))

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use futures::channel::mpsc;
@@ -56,6 +57,9 @@ struct Ground {
     lead: Lead,
 }
 
+/// How long the hand-over to another replica waits for BMCs to end sessions.
+const HAND_OVER: Duration = Duration::from_millis(500);
+
 /// What has to be ended in order.
 type Started = (Parts, Arc<BmcAccess>);
 
@@ -98,11 +102,18 @@ pub(crate) async fn run(settings: Settings, stop: impl Future<Output = ()>) -> a
     tracing::info!("stopping");
     // First those who talk to BMCs, so that no conversation is begun after the last one was ended.
     tasks.shutdown().await;
-    if let Some((parts, bmc)) = &started {
-        sessions::end_all_sessions(&parts.remediator.memories, &bmc.bmcs).await;
-    }
+    let mut endings = Box::pin(async {
+        if let Some((parts, bmc)) = &started {
+            sessions::end_all_sessions(&parts.remediator.memories, &bmc.bmcs).await;
+        }
+    });
+    // A BMC that is slow does not keep the others waiting: the successor ends the sessions that are journalled, too.
+    let all_ended = tokio::time::timeout(HAND_OVER, &mut endings).await;
     if let Some(elected) = &mut elected {
         elected.give_away().await;
+    }
+    if all_ended.is_err() {
+        endings.await;
     }
     ended
 }

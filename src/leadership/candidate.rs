@@ -40,16 +40,22 @@ impl Candidate {
     /// `lease` as it was read, which was begun at `now`. Times in the Lease are of another machine's clock: what counts
     /// is for how long it did not change.
     pub(super) fn turn(&mut self, lease: Option<&Lease>, now: Instant) -> Turn {
-        let Some(lease) = lease else {
-            self.seen = None;
-            return Turn::Create(1);
-        };
-        let version = lease.metadata.resource_version.clone().unwrap_or_default();
+        let version = lease.and_then(|lease| lease.metadata.resource_version.clone());
+        let version = version.unwrap_or_default();
         let unchanged_since = match &self.seen {
             Some((seen, since)) if *seen == version => *since,
             Some(_) | None => now,
         };
         self.seen = Some((version.clone(), unchanged_since));
+        let Some(lease) = lease else {
+            // It may have been deleted under somebody who does not know yet.
+            let gone_for_long = unchanged_since.checked_add(LEASE).unwrap_or(now);
+            return if gone_for_long <= now {
+                Turn::Create(1)
+            } else {
+                Turn::Wait(gone_for_long)
+            };
+        };
         let spec = lease.spec.as_ref();
         let terms = spec.and_then(|spec| spec.lease_transitions).unwrap_or_default();
         let take = Turn::Take(i64::from(terms.max(0)).saturating_add(1), version);

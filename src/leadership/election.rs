@@ -135,8 +135,8 @@ impl Elected {
                     self.lead.renew(sent.until, sent.jumps);
                 }
                 Err(Refused::Lost(why)) => return why,
-                Err(Refused::Unknown(why)) => {
-                    tracing::warn!(why, "the lead was not renewed; it is tried again");
+                Err(why @ (Refused::Conflict | Refused::Unknown(_))) => {
+                    tracing::warn!(%why, "the lead was not renewed; it is tried again");
                 }
             }
         }
@@ -145,17 +145,17 @@ impl Elected {
     /// Gives the Lease away, so that the next replica need not wait for its end. Nothing of this process acts any more.
     pub(crate) async fn give_away(&mut self) {
         let spec = given_away(self.epoch, &now_on_the_wall());
-        if let Err(Refused::Lost(why) | Refused::Unknown(why)) = self.write(spec).await {
+        if let Err(why) = self.write(spec).await {
             tracing::info!(
-                why,
+                %why,
                 "the Lease was not given away; another replica waits for its end"
             );
         }
     }
 
     /// Writes the Lease as long as it is the one that this process wrote last.
-    async fn write(&mut self, spec: LeaseSpec) -> Result<(), Refused> {
-        let wanted = object(Some(self.version.clone()), spec);
+    async fn write_once(&mut self, spec: &LeaseSpec) -> Result<(), Refused> {
+        let wanted = object(Some(self.version.clone()), spec.clone());
         let parameters = PostParams::default();
         let written = self.leases.replace(LEASE_NAME, &parameters, &wanted);
         match tokio::time::timeout(CALL, written).await {
@@ -166,12 +166,23 @@ impl Elected {
             Ok(Err(kube::Error::Api(status))) if status.code == 404 => {
                 Err(Refused::Lost("the Lease was deleted".to_owned()))
             }
-            Ok(Err(kube::Error::Api(status))) if status.code == 409 => self.look().await,
+            Ok(Err(kube::Error::Api(status))) if status.code == 409 => Err(Refused::Conflict),
             Ok(Err(error)) => Err(Refused::Unknown(crate::report::chain(&error))),
             Err(_) => Err(Refused::Unknown(format!(
                 "the API server did not answer within {} s",
                 CALL.as_secs()
             ))),
+        }
+    }
+
+    /// Writes the Lease, once more if only its version was another.
+    async fn write(&mut self, spec: LeaseSpec) -> Result<(), Refused> {
+        match self.write_once(&spec).await {
+            Err(Refused::Conflict) => {
+                self.look().await?;
+                self.write_once(&spec).await
+            }
+            written => written,
         }
     }
 
@@ -191,14 +202,19 @@ impl Elected {
             return Err(Refused::Lost(format!("the Lease is held by \"{holder}\"")));
         }
         self.version = lease.resource_version().unwrap_or_default();
-        Err(Refused::Unknown("somebody changed the Lease".to_owned()))
+        Ok(())
     }
 }
 
 /// Why the Lease was not written.
+#[derive(Debug, thiserror::Error)]
 enum Refused {
     /// Another one leads, or may.
+    #[error("{0}")]
     Lost(String),
+    #[error("the Lease is written by others again and again")]
+    Conflict,
+    #[error("{0}")]
     Unknown(String),
 }
 

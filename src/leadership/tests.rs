@@ -43,9 +43,12 @@ fn a_lease_of_another_is_taken_when_it_has_not_changed_for_its_whole_length() {
     // It was renewed; by whose clock does not matter.
     assert_eq!(candidate.turn(Some(&held("2")), after(14)), Turn::Wait(after(29)));
     assert_eq!(candidate.turn(Some(&held("2")), after(29)), take("2"));
-    // Deleted and made anew by another, it is not the one that was seen.
-    assert_eq!(candidate.turn(None, after(29)), Turn::Create(1));
-    assert_eq!(candidate.turn(Some(&held("2")), after(29)), Turn::Wait(after(44)));
+    // Deleted, it may still be held by somebody who does not know yet.
+    assert_eq!(candidate.turn(None, after(29)), Turn::Wait(after(44)));
+    assert_eq!(candidate.turn(None, after(43)), Turn::Wait(after(44)));
+    assert_eq!(candidate.turn(None, after(44)), Turn::Create(1));
+    // Made anew by another, it is not the one that was seen.
+    assert_eq!(candidate.turn(Some(&held("2")), after(44)), Turn::Wait(after(59)));
 }
 
 #[test]

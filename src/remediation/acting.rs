@@ -14,6 +14,7 @@ use crate::api_call::ShellError;
 use crate::bmc_access::host::ResolvedHost;
 use crate::clusters::node_cluster::NodeCluster;
 use crate::remediation::Remediator;
+use crate::remediation::admission::Admitted;
 use crate::remediation::memory::Memory;
 
 pub(crate) struct Acting<'a> {
@@ -98,9 +99,11 @@ impl Acting<'_> {
         };
         // What is found of an earlier write must not make this one unsent.
         memory.unanswered = None;
-        let answer = match &mut memory.conversation {
-            Some(conversation) => conversation.command(&self.context.bmc, verb, in_time).await,
-            None => self.send_in_new_conversation(verb, not_after, memory).await,
+        let own_node = (verb == Verb::PowerOff).then(|| self.own_node()).flatten();
+        let answer = match (own_node, &mut memory.conversation) {
+            (Some(obstacle), _) => Some(Err(not_sent(obstacle))),
+            (None, Some(conversation)) => conversation.command(&self.context.bmc, verb, in_time).await,
+            (None, None) => self.send_in_new_conversation(verb, not_after, memory).await,
         };
         let Some(answer) = answer else { return };
         let at = self.context.sources.clock.now();
@@ -114,6 +117,12 @@ impl Acting<'_> {
             at,
             answer,
         });
+    }
+
+    /// Whether the host is that of this process. A predecessor elsewhere may have begun with it.
+    fn own_node(&self) -> Option<Obstacle> {
+        let nodes = self.nodes.as_ref().ok()?;
+        Admitted::stops_at_own_node(self.context, self.remediation, nodes)
     }
 
     /// Sends a command in a conversation that has to be begun first. A power-off is not sent: what

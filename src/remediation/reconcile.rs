@@ -34,6 +34,10 @@ use crate::watch::{caches, lookup};
 /// Steps in one go before others get their turn; no path through the phases needs as many.
 const STEPS_LIMIT: usize = 32;
 
+/// How soon a process that does not lead looks again. A lead that was renewed late, or after a jump of the clock, tells
+/// nobody that it is back.
+const LOOK_AGAIN_WITHOUT_LEAD: Duration = Duration::from_secs(1);
+
 /// Takes a remediation as far as it can go now.
 pub(crate) async fn reconcile(
     guarded: Arc<Guarded<PowerCycleRemediation>>,
@@ -137,6 +141,9 @@ async fn to_rest(
             end_left_session(context, &remediation, &facts, resolved.as_ref().ok(), memory).await;
             settle(context, &remediation, memory).await;
             externally_remediated::after_end(context, &remediation).await;
+            if !facts.leadership.leads(now) {
+                return Ok(Action::requeue(LOOK_AGAIN_WITHOUT_LEAD));
+            }
             return Ok(requeue(look_again, (now, jumps), context.sources.clock.moment()));
         };
         if is_gone(&act) {

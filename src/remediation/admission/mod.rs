@@ -2,6 +2,7 @@
 //! [`remediator_core::admission`] on what the caches know of all remediations, and what was admitted already.
 
 mod fleet;
+mod own_node;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,9 +12,7 @@ use kube::ResourceExt as _;
 use remediator_api::PowerCycleRemediation;
 use remediator_api::target_ref::{about, begun, is_taken_back};
 use remediator_api::views::roles;
-use remediator_core::admission::{
-    Key, Remediation, Reply, Stage, Unreadable, admit, at_work_beside, powers_itself_off,
-};
+use remediator_core::admission::{Key, Remediation, Reply, Stage, Unreadable, admit, at_work_beside};
 use remediator_core::brakes::Fleet;
 use remediator_core::decision::{Act, Decision, Observation};
 use remediator_core::facts::{Lookup, Obstacle};
@@ -80,12 +79,15 @@ impl Admitted {
             let nodes = nodes.as_ref().map_err(Clone::clone)?;
             let fleet = fleet::fleet((sources, &limits), &Own::of(own), nodes, held);
             limits.allow(&fleet, sources.clock.now())?;
-            let asks = own.asks || held.on_own_node.contains(&own.uid);
-            let itself = powers_itself_off(own, sources.lead.node()).filter(|_| asks);
-            itself.map_or(Ok(()), |obstacle| {
-                held.on_own_node.insert(own.uid.clone());
-                Err(obstacle)
-            })
+            let now = sources.clock.now();
+            let itself = own_node::powers_itself_off(sources, nodes, own);
+            match itself.filter(|_| own.asks || held.on_own_node.has_asked(&own.uid, now)) {
+                Some(obstacle) => {
+                    held.on_own_node.note(&own.uid, now);
+                    Err(obstacle)
+                }
+                None => Ok(()),
+            }
         })
     }
 
@@ -152,7 +154,6 @@ impl Admitted {
         let mut held = self.lock();
         held.remove(uid);
         held.clusters.remove(uid);
-        held.on_own_node.remove(uid);
     }
 
     fn lock(&self) -> MutexGuard<'_, Held> {
@@ -206,12 +207,22 @@ impl Admitted {
         reply
     }
 
+    /// Whether a power-off would be that of this process; then another replica takes over.
+    pub(crate) fn stops_at_own_node(
+        context: &Remediator,
+        remediation: &PowerCycleRemediation,
+        nodes: &NodeCluster,
+    ) -> Option<Obstacle> {
+        let itself = own_node::powers_itself_off(&context.sources, nodes, &of_caches(remediation))?;
+        context.sources.lead.hand_over();
+        Some(itself)
+    }
+
     /// Takes back what a remediation was admitted to, if it goes on waiting and does not ask.
     pub(crate) fn heed(&self, uid: &str, decision: &Decision) {
         let asks = decision.act == Some(Act::Observe(Observation::Admission));
         if decision.journal.phase == Phase::Pending && !asks {
             self.withdraw(uid);
-            self.lock().on_own_node.remove(uid);
         }
     }
 
@@ -230,8 +241,7 @@ struct Held {
     clusters: BTreeMap<String, OfCluster>,
     /// The power-offs of a day.
     sent: Vec<SentPowerOff>,
-    /// Who asked and would power this process off.
-    on_own_node: BTreeSet<String>,
+    on_own_node: own_node::Asked,
     by_uid: BTreeMap<String, BTreeSet<Key>>,
     by_key: BTreeMap<Key, BTreeSet<String>>,
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use harness::{Cluster, ForeignCrd};
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -84,7 +85,13 @@ pub async fn allow_the_base(client: &Client) -> Result<()> {
 /// What deploy/base gives replicas of the daemon in their namespace.
 pub async fn allow_leader_election(client: &Client) -> Result<()> {
     ensure_namespace(client, SYSTEM).await?;
-    apply_roles(client, SYSTEM, "deploy/base/leader-election.yaml").await
+    apply_roles(client, SYSTEM, "deploy/base/leader-election.yaml").await?;
+    // Given away by somebody before: a Lease that is not there is waited for, in case it was deleted under a leader.
+    let name = json!({"name": "baremetal-remediator"});
+    let free = json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": name, "spec": {"holderIdentity": ""},
+    });
+    apply(&Api::<Lease>::namespaced(client.clone(), SYSTEM), free).await
 }
 
 /// Takes the rule for a resource off the daemon's role, as if deploy/base were of an earlier version.

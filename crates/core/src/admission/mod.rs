@@ -210,18 +210,6 @@ impl Unreadable {
     }
 }
 
-/// Whether a remediation would power off the process that carries it out, which runs on this Node of its own cluster. A
-/// replica elsewhere has to take over first.
-pub fn powers_itself_off(one: &Remediation, own_node: Option<&str>) -> Option<Obstacle> {
-    let name = own_node?.to_owned();
-    let detail =
-        format!("the replica that leads runs on Node {name} itself; another one has to take over first");
-    let key = Key::Node { cluster: None, name };
-    one.keys
-        .contains(&key)
-        .then(|| Obstacle::new(Reason::OwnNode, detail))
-}
-
 /// Decides who may begin: who is between attempts before who has begun nothing, and the elder first.
 pub fn admit(remediations: &[Remediation], unreadable: &[Unreadable]) -> Replies {
     let mut by_key = ByKey::new();

@@ -281,17 +281,3 @@ fn a_host_of_the_control_plane_whose_remediation_failed_does_not_fail_those_of_t
     ];
     assert_eq!(admit(&all, &[])["waits"], Reply::Admitted);
 }
-
-#[test]
-fn nobody_powers_off_the_node_of_the_replica_that_does_it() {
-    let node = |cluster: Option<(String, String)>| {
-        let name = "worker-0".to_owned();
-        one("a", 0, Stage::Waiting, &[Key::Node { cluster, name }])
-    };
-    let of_another_cluster = Some(("here".to_owned(), "blue".to_owned()));
-    let reason = |one: &Remediation, own| powers_itself_off(one, own).map(|obstacle| obstacle.reason);
-    assert_eq!(reason(&node(None), Some("worker-0")), Some(Reason::OwnNode));
-    assert_eq!(reason(&node(None), Some("worker-1")), None);
-    assert_eq!(reason(&node(None), None), None);
-    assert_eq!(reason(&node(of_another_cluster), Some("worker-0")), None);
-}

@@ -280,5 +280,6 @@ pub(super) fn read_backoff(consecutive: u32) -> SignedDuration {
 
 /// Whether something that holds an attempt up does not count against the time that it may be held up.
 pub(super) fn stops_the_clock(reason: Reason) -> bool {
-    reason.is_pause() || reason.is_brake() || reason == Reason::AnotherRemediationActive
+    let waits_for_others = [Reason::AnotherRemediationActive, Reason::OwnNode].contains(&reason);
+    reason.is_pause() || reason.is_brake() || waits_for_others
 }
