@@ -30,23 +30,20 @@ pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<()> {
                 _ = interrupt.recv() => {}
             }
         };
+        // Of this process alone, not of the one that its container starts next.
+        let process =
+            getrandom::u32().context("the system gives no random number to tell this process from others")?;
+        let identity = format!("{}_{process:08x}", arguments.pod_name);
         let settings = Settings {
             instance: arguments.pod_name.clone(),
             node: Some(arguments.node_name.clone()).filter(|name| !name.is_empty()),
             metrics_address: arguments.metrics_address.0,
-            elected_as: arguments.leader_elect.then(|| identity(arguments)).transpose()?,
+            elected_as: arguments.leader_elect.then_some(identity),
+            process,
         };
         run::run(settings, stop).await
     });
     // A name that is being resolved holds up a thread for as long as the resolver likes.
     runtime.shutdown_background();
     ended
-}
-
-/// Whose the Lease of the leader is: of this process alone, not of the one that its container starts next.
-fn identity(arguments: &RunArguments) -> anyhow::Result<String> {
-    let name = &arguments.pod_name;
-    let number =
-        getrandom::u64().context("the system gives no random number to tell this process from others")?;
-    Ok(format!("{name}_{number:016x}"))
 }

@@ -46,6 +46,8 @@ pub(crate) struct Settings {
     pub(crate) metrics_address: Option<SocketAddr>,
     /// The holder of the Lease that this process wants to be; none where it leads without one.
     pub(crate) elected_as: Option<String>,
+    /// Random number of this process.
+    pub(crate) process: u32,
 }
 
 /// What everything is made from.
@@ -80,7 +82,9 @@ pub(crate) async fn run(settings: Settings, stop: impl Future<Output = ()>) -> a
         elected = election(settings.elected_as, &config, &clock) => elected?,
     };
     let lead = elected.as_ref().map(|elected| elected.lead.clone());
-    let lead = lead.unwrap_or_else(Lead::alone).on(settings.node.as_deref());
+    let lead = lead
+        .unwrap_or_else(Lead::alone)
+        .of(settings.process, settings.node.as_deref());
     let client = ClientBuilder::try_from(config)?.with_layer(&gate::layer(&lead));
     let ground = Ground {
         client: client.build(),

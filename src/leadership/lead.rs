@@ -21,6 +21,8 @@ const AT_LEAST: Duration = Duration::from_secs(30);
 pub(crate) struct Lead {
     /// The Node on which this process runs, if that is known.
     node: Option<Arc<str>>,
+    /// Tells this process from every other one.
+    process: u32,
     elected: Option<Arc<Elected>>,
 }
 
@@ -47,14 +49,16 @@ impl Lead {
     pub(crate) fn alone() -> Self {
         Self {
             node: None,
+            process: 0,
             elected: None,
         }
     }
 
-    /// The same of a process that knows its Node.
-    pub(crate) fn on(self, node: Option<&str>) -> Self {
+    /// The same of a process with this random number, which may know its Node.
+    pub(crate) fn of(self, process: u32, node: Option<&str>) -> Self {
         Self {
             node: node.map(Arc::from),
+            process,
             ..self
         }
     }
@@ -71,6 +75,7 @@ impl Lead {
         };
         Self {
             node: None,
+            process: 0,
             elected: Some(Arc::new(elected)),
         }
     }
@@ -88,6 +93,7 @@ impl Lead {
         let until = SignedDuration::try_from(left).ok().filter(|left| !left.is_zero());
         Leadership {
             epoch: self.epoch(),
+            process: self.process,
             act_until: until.and_then(|left| now.checked_add(left).ok()),
         }
     }

@@ -168,6 +168,8 @@ mod tests {
             verb: journal::Verb::PowerOff,
             attempt: 1,
             sends: 1,
+            epoch: 1,
+            process: 1,
         });
         memory
     }

@@ -61,6 +61,10 @@ pub struct IntentKey {
     pub attempt: i32,
     /// Which send of the attempt.
     pub sends: i32,
+    /// Term of the leader that journalled it.
+    pub epoch: i64,
+    /// Process that journalled it.
+    pub process: u32,
 }
 
 /// What a BMC said about its host, in one answer.

@@ -159,6 +159,7 @@ fn a_journal_says_where_a_remediation_stands() {
             journalled: at(0),
             not_after: at(10),
             epoch: 1,
+            process: 1,
             acknowledged: None,
         }),
         ..Journal::default()

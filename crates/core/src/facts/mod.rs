@@ -159,6 +159,8 @@ pub enum Origin {
 pub struct Leadership {
     /// Term of the leader, for the journal.
     pub epoch: i64,
+    /// Random number of this process, for the journal.
+    pub process: u32,
     /// No effect is begun after this time. `None`: this process does not lead.
     pub act_until: Option<Timestamp>,
 }

@@ -137,6 +137,10 @@ pub struct Intent {
     pub not_after: Timestamp,
     /// Term of the leader that journalled it.
     pub epoch: i64,
+    /// Random number of the process that journalled it. Terms begin anew where somebody deletes the Lease; this one
+    /// still tells a process what is not its own.
+    #[serde(default)]
+    pub process: u32,
     /// When the BMC acknowledged it. Written where a crash may have lost an earlier acknowledgement already, so that
     /// the command is not sent once more by each successor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -333,6 +337,8 @@ impl Journal {
             verb: intent.verb,
             attempt: self.attempt,
             sends: intent.sends,
+            epoch: intent.epoch,
+            process: intent.process,
         })
     }
 

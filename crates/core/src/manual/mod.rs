@@ -77,6 +77,8 @@ impl Manual {
             verb: self.verb,
             attempt: 1,
             sends: self.sends,
+            epoch: 0,
+            process: 0,
         };
         self.observed.sent = Some(Sent { intent, at, answer });
     }

@@ -68,6 +68,8 @@ fn what_counts_as_acknowledged() {
                 verb: Verb::PowerOff,
                 attempt: 1,
                 sends: 1,
+                epoch: 1,
+                process: 1,
             },
             at: at(0),
             answer: answer.clone(),

@@ -137,6 +137,7 @@ impl<'a> Step<'a> {
             journalled: self.now,
             not_after: self.soon(INTENT_LIFETIME).min(act_until),
             epoch: self.facts.leadership.epoch,
+            process: self.facts.leadership.process,
             acknowledged: None,
         }
     }

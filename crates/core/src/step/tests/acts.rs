@@ -243,6 +243,8 @@ impl Sim {
                 verb,
                 attempt,
                 sends: intent.sends,
+                epoch: intent.epoch,
+                process: intent.process,
             },
             at: at(self.world.now),
             answer,

@@ -9,7 +9,7 @@ use crate::journal::{
     Escalating, EscalationKind, FailedAttempt, Intent, Journal, JournalledNode, NoNode, NodeOfSubject,
     OffEvidence, OffRead, Release, ReleaseBy, SavedNode, Subject, Verb,
 };
-use crate::observed::{IntentKey, PowerRead};
+use crate::observed::PowerRead;
 use crate::phase::{Phase, Reason};
 use crate::power::{PowerState, Protocol};
 use crate::strategy::Escalation;
@@ -79,6 +79,7 @@ fn intents() -> impl Strategy<Value = Intent> {
             journalled,
             not_after,
             epoch,
+            process: 1,
             acknowledged: None,
         },
     )
@@ -199,11 +200,7 @@ pub(super) fn sims() -> impl Strategy<Value = Sim> {
         }
         sim.world.bmc.reachable = !bit(10);
         if bit(11) {
-            sim.observed.own_intent = journal.intent.as_ref().map(|intent| IntentKey {
-                verb: intent.verb,
-                attempt: journal.attempt,
-                sends: intent.sends,
-            });
+            sim.observed.own_intent = journal.intent_key();
         }
         if bit(12) {
             sim.world

@@ -107,6 +107,8 @@ pub(super) struct Sim {
     pub(super) has_finalizer: bool,
     pub(super) gone: bool,
     pub(super) leads: bool,
+    /// Tells a process from those before and beside it.
+    pub(super) process: u32,
     pub(super) fleet: Fleet,
     pub(super) taint_supported: bool,
     /// Writes that the API server always refuses.
@@ -164,6 +166,7 @@ impl Sim {
             has_finalizer: false,
             gone: false,
             leads: true,
+            process: 1,
             fleet: Fleet::default(),
             taint_supported: true,
             refuses: |_| false,
@@ -221,6 +224,7 @@ impl Sim {
             named_node: self.named_node.clone(),
             leadership: Leadership {
                 epoch: 1,
+                process: self.process,
                 act_until: self.leads.then(|| at(self.world.now + 15_000)),
             },
             objects: self.seen_by_caches(),
@@ -421,6 +425,7 @@ impl Sim {
 
     /// Loses what is remembered in the process only.
     pub(super) fn forget(&mut self) {
+        self.process += 1;
         self.observed = Observed::default();
         self.live_check = None;
         self.admitted = Reply::NotAsked;

@@ -145,6 +145,8 @@ fn only_an_acknowledgement_before_the_read_is_taken_back() {
                     verb: Verb::PowerOff,
                     attempt: 1,
                     sends: 1,
+                    epoch: 1,
+                    process: 1,
                 },
                 at: at(sent),
                 answer,

@@ -162,6 +162,8 @@ fn a_command_that_was_never_sent_uses_up_no_number() {
         verb: crate::journal::Verb::PowerOff,
         attempt: 1,
         sends: 1,
+        epoch: 1,
+        process: 1,
     };
     assert_eq!(key, Some(expected));
     sim.run();
