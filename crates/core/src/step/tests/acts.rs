@@ -142,7 +142,8 @@ impl Sim {
             self.world.advance(millis(not_after) + 1);
             return;
         }
-        if not_after.is_some_and(|not_after| at(self.world.now) > not_after) {
+        let late = not_after.is_some_and(|not_after| at(self.world.now) > not_after);
+        if late && self.heeds_not_after {
             return;
         }
         match effect {

@@ -3,10 +3,9 @@
 //! host, each attempt causes one power cycle, and whoever waits goes on or ends after the other.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
-use std::hash::{DefaultHasher, Hasher};
 
 use super::duo::{Duo, Rest, asks};
+use super::explorer::fingerprint;
 use super::menu::Menu;
 use super::shell::{Fault, Sim};
 use crate::admission::{Remediation, Replies, Stage, Unreadable, admit};
@@ -48,7 +47,7 @@ impl Explored {
         }];
         while let Some(run) = open.pop() {
             // Runs that differ only in how they came here have one future.
-            if explored.seen.insert(fingerprint(&run)) {
+            if explored.seen.insert(state(&run)) {
                 explored.follow(run, &mut open);
             }
         }
@@ -208,25 +207,11 @@ fn edges(duo: &Duo, sim: &Sim, on: bool, attempt: i32) -> usize {
     edges.filter(|edge| edge.on == on && edge.cause == ours).count()
 }
 
-fn fingerprint(run: &Run) -> u64 {
-    struct Hashing(DefaultHasher);
-    impl std::fmt::Write for Hashing {
-        fn write_str(&mut self, text: &str) -> std::fmt::Result {
-            self.0.write(text.as_bytes());
-            Ok(())
-        }
-    }
-    let mut hashing = Hashing(DefaultHasher::new());
+/// What the future of a run depends on.
+fn state(run: &Run) -> u64 {
     let duo = &run.duo;
     let budget = (run.current, run.faults, run.switches);
-    let (rests, admitted) = (duo.rests, duo.admitted);
-    write!(
-        hashing,
-        "{budget:?}{:?}{rests:?}{admitted:?}{:?}",
-        duo.world, duo.shown
-    )
-    .expect("hashing does not fail");
-    for sim in &duo.sims {
+    let sims = duo.sims.each_ref().map(|sim| {
         let (journal, observed, look) = (&sim.journal, &sim.observed, &sim.live_check);
         let flags = (
             sim.deletion_requested,
@@ -234,9 +219,13 @@ fn fingerprint(run: &Run) -> u64 {
             sim.gone,
             sim.process_started,
         );
-        write!(hashing, "{journal:?}{observed:?}{look:?}{flags:?}").expect("hashing does not fail");
-    }
-    hashing.0.finish()
+        fingerprint(format_args!("{journal:?}{observed:?}{look:?}{flags:?}"))
+    });
+    let (rests, admitted) = (duo.rests, duo.admitted);
+    fingerprint(format_args!(
+        "{budget:?}{:?}{rests:?}{admitted:?}{:?}{sims:?}",
+        duo.world, duo.shown
+    ))
 }
 
 /// The trigger of a Machine, and a request of a person for the same.

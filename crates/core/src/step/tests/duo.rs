@@ -1,7 +1,7 @@
 //! Two remediations of one host in one process, each driven by the real `step`, and between them the real `admit`.
 //! What each is told of the other is what a cache shows that lags by one write.
 
-use super::shell::{Fault, Sim, millis};
+use super::shell::{Fault, RESTART, Sim, millis};
 use super::world::{World, at};
 use crate::admission::{Key, Remediation, Replies, Reply, Stage, Unreadable, admit};
 use crate::decision::{Act, Decision, Observation};
@@ -62,6 +62,11 @@ impl Duo {
     /// What one of them decides now.
     pub(super) fn decide(&mut self, one: usize) -> Decision {
         self.within(one, |sim| sim.decide())
+    }
+
+    /// One of them writes its journal, and nothing else yet.
+    pub(super) fn write(&mut self, one: usize, journal: &Journal) {
+        self.within(one, |sim| sim.write_journal(journal.clone()));
     }
 
     /// One turn of one of them: it journals and acts, or rests.
@@ -146,7 +151,13 @@ impl Duo {
         Stage::of(&sim.journal, sim.deletion_requested)
     }
 
-    /// The process dies, and its successor lists everything anew.
+    /// The process dies, and its successor begins a while later.
+    pub(super) fn restart(&mut self) {
+        self.world.advance(self.world.now + RESTART);
+        self.crash();
+    }
+
+    /// The process has died, and its successor lists everything anew.
     fn crash(&mut self) {
         let now = self.world.now;
         for (one, sim) in self.sims.iter_mut().enumerate() {

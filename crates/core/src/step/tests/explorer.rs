@@ -67,7 +67,7 @@ impl Explorer {
         }];
         while let Some(run) = open.pop() {
             // Runs that differ only in how they came here have one future.
-            if self.seen.insert(fingerprint(&run)) {
+            if self.seen.insert(state(&run)) {
                 self.follow(run, &mut open);
             }
         }
@@ -162,18 +162,10 @@ fn name(act: &Act) -> String {
         .collect()
 }
 
-fn fingerprint(run: &Run) -> u64 {
-    struct Hashing(DefaultHasher);
-    impl std::fmt::Write for Hashing {
-        fn write_str(&mut self, text: &str) -> std::fmt::Result {
-            self.0.write(text.as_bytes());
-            Ok(())
-        }
-    }
-    let mut hashing = Hashing(DefaultHasher::new());
+/// What the future of a run depends on.
+fn state(run: &Run) -> u64 {
     let sim = &run.sim;
-    write!(
-        hashing,
+    fingerprint(format_args!(
         "{:?}{:?}{:?}{:?}{:?}{:?}{:?}{}{}{}{}{}{}",
         sim.world,
         sim.journal,
@@ -188,7 +180,19 @@ fn fingerprint(run: &Run) -> u64 {
         sim.gone,
         sim.process_started,
         run.budget
-    )
-    .expect("hashing does not fail");
+    ))
+}
+
+/// A number for what is written here, the same for the same only.
+pub(super) fn fingerprint(text: std::fmt::Arguments<'_>) -> u64 {
+    struct Hashing(DefaultHasher);
+    impl std::fmt::Write for Hashing {
+        fn write_str(&mut self, text: &str) -> std::fmt::Result {
+            self.0.write(text.as_bytes());
+            Ok(())
+        }
+    }
+    let mut hashing = Hashing(DefaultHasher::new());
+    hashing.write_fmt(text).expect("hashing does not fail");
     hashing.0.finish()
 }

@@ -14,6 +14,8 @@ pub(super) enum Menu {
     /// The same, and every object that a remediation refers to may be deleted.
     Deletions,
     CrashesAndLostAnswers,
+    /// The same, and what is refused, fails, or comes too late.
+    Failures,
 }
 
 impl Menu {
@@ -29,7 +31,7 @@ impl Menu {
         let any = match self {
             Self::Everything => COMMON,
             Self::Deletions => EVENTS.len(),
-            Self::CrashesAndLostAnswers => 0,
+            Self::CrashesAndLostAnswers | Self::Failures => 0,
         };
         EVENTS.into_iter().take(any).filter(|event| event.applies(sim))
     }
@@ -42,13 +44,12 @@ impl Menu {
             | Fault::AnswerLost
             | Fault::CarriedOutLate
             | Fault::CommandLost => true,
+            Fault::Refused | Fault::TooLate => self != Self::CrashesAndLostAnswers,
             Fault::None
             | Fault::CrashToClockBehind
-            | Fault::Refused
-            | Fault::TooLate
             | Fault::TaskFails { .. }
             | Fault::Says(_)
-            | Fault::AnotherHost => self != Self::CrashesAndLostAnswers,
+            | Fault::AnotherHost => matches!(self, Self::Everything | Self::Deletions),
         }
     }
 }

@@ -26,6 +26,7 @@ mod invariants_intent;
 mod invariants_recovery;
 mod invariants_release;
 mod last_attempt;
+mod leaders;
 mod menu;
 mod node_lease;
 mod node_lease_acts;

@@ -109,6 +109,8 @@ pub(super) struct Sim {
     pub(super) leads: bool,
     /// Tells a process from those before and beside it.
     pub(super) process: u32,
+    /// Whether nothing is begun after its `not_after`.
+    pub(super) heeds_not_after: bool,
     pub(super) fleet: Fleet,
     pub(super) taint_supported: bool,
     /// Writes that the API server always refuses.
@@ -167,6 +169,7 @@ impl Sim {
             gone: false,
             leads: true,
             process: 1,
+            heeds_not_after: true,
             fleet: Fleet::default(),
             taint_supported: true,
             refuses: |_| false,
@@ -402,7 +405,7 @@ impl Sim {
         self.write_journal(decision.journal);
     }
 
-    fn write_journal(&mut self, journal: Journal) {
+    pub(super) fn write_journal(&mut self, journal: Journal) {
         self.counts.journal_writes += 1;
         self.pass(API_LATENCY);
         if let Some(key) = journal.new_intent(&self.journal) {

@@ -170,6 +170,21 @@ fn a_command_that_was_never_sent_uses_up_no_number() {
     assert_eq!((sim.edges(false, 1), sim.edges(true, 1)), (1, 1));
 }
 
+/// Two processes may number alike where one of them took its intent back.
+#[test]
+fn an_intent_of_another_process_is_not_ours_whatever_its_number() {
+    let mut sim = Sim::new();
+    sim.run_until(|sim| sim.journal.phase == Phase::PoweringOff);
+    assert!(matches!(
+        sim.decide().act,
+        Some(Act::Effect(Effect::PowerOff { .. }))
+    ));
+
+    sim.journal.intent.as_mut().expect("journalled").process += 1;
+
+    assert_eq!(sim.decide().act, None, "it is read in a while, and not sent");
+}
+
 /// The BMC has got it, and said no.
 #[test]
 fn a_command_that_the_bmc_refused_was_sent() {
