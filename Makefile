@@ -56,6 +56,11 @@ check: ## Formatting, lints, generated files, licences
 explore: ## Explore the core with every three faults at once (minutes)
 	cargo test --release -p remediator-core --features deep-exploration exploration
 
+# Half an hour; `test` runs a share of it.
+.PHONY: mutants
+mutants: ## Drop a check or swap an order of the protocol, one at a time, and demand that its tests notice (SHARE=1/9, ONLY=text)
+	@tests/mutants.py --share '$(or $(SHARE),1/1)' --only '$(ONLY)'
+
 .PHONY: manifests
 manifests: ## Write the CustomResourceDefinitions into deploy/crds
 	cargo run --quiet --bin baremetal-remediator -- manifests --out deploy/crds

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""Applies mutants of the protocol one after the other, and demands that the tests of the core notice each.
+
+They are listed in tests/mutants.toml. The tests run in a copy of what Git knows, below target/. First those that take
+no time; where none fails, the explorations. Exit status 1: a mutant survived, does not compile, or does not fit.
+"""
+
+import argparse
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TARGET = ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "mutants"
+COPY = TARGET / "copy"
+CORE = pathlib.Path("crates/core/src")
+SLOW = ["exploration", "contention", "leaders"]
+TEST = ["cargo", "test", "--quiet", "--package", "remediator-core", "--lib"]
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--share", default="1/1", help="I/N: the I-th of every N mutants")
+    parser.add_argument("--only", default="", help="mutants whose description has this text")
+    return parser.parse_args()
+
+
+def chosen(mutants, options):
+    number, of = (int(part) for part in options.share.split("/"))
+    if not 1 <= number <= of:
+        sys.exit(f"--share {options.share}: expected I/N with I from 1 to N")
+    return [one for one in mutants[number - 1 :: of] if options.only in one["what"]]
+
+
+def copy_tree():
+    shutil.rmtree(COPY, ignore_errors=True)
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True)
+    for name in filter(None, listed.stdout.split("\0")):
+        if (ROOT / name).is_file():
+            (COPY / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, COPY / name)
+
+
+def run(*command):
+    environment = {**os.environ, "CARGO_TARGET_DIR": str(TARGET / "target")}
+    return subprocess.run(command, cwd=COPY, env=environment, capture_output=True, text=True)
+
+
+def first_failure(output):
+    failed = [line for line in output.splitlines() if line.startswith("    ") and "::" in line]
+    return failed[0].strip() if failed else "a test"
+
+
+def judge():
+    """What became of the mutant that stands in the copy: whether it was noticed, and by what."""
+    built = run(*TEST, "--no-run")
+    if built.returncode != 0:
+        return False, "does not compile:\n" + built.stderr
+    skips = [part for name in SLOW for part in ("--skip", name)]
+    for tests in (skips, SLOW):
+        tested = run(*TEST, "--", *tests)
+        if tested.returncode != 0:
+            return True, first_failure(tested.stdout)
+    return False, "survived"
+
+
+def main():
+    options = arguments()
+    mutants = tomllib.loads((ROOT / "tests/mutants.toml").read_text())["mutant"]
+    # A list that does not fit the code any more is told at once, and of all.
+    unfit = [one["what"] for one in mutants if (ROOT / CORE / one["file"]).read_text().count(one["find"]) != 1]
+    if unfit:
+        sys.exit("`find` does not occur exactly once in its file: " + "; ".join(unfit))
+    copy_tree()
+    mutants = chosen(mutants, options)
+    unnoticed = []
+    for number, one in enumerate(mutants, 1):
+        file = COPY / CORE / one["file"]
+        original, began = file.read_text(), time.monotonic()
+        file.write_text(original.replace(one["find"], one["replace"]))
+        noticed, how = judge()
+        file.write_text(original)
+        took = time.monotonic() - began
+        print(f"[{number}/{len(mutants)}, {took:.0f} s] {one['what']}: {how}", flush=True)
+        if not noticed:
+            unnoticed.append(one["what"])
+    print(f"{len(mutants) - len(unnoticed)} of {len(mutants)} mutants noticed")
+    if unnoticed:
+        sys.exit("not noticed: " + "; ".join(unnoticed))
+
+
+if __name__ == "__main__":
+    main()
