@@ -1,15 +1,16 @@
 //! Two replicas: one leads, the other goes on where it stops, and one that was frozen does nothing any more.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use harness::process::{ChildDaemon, Signal};
-use harness::{Cluster, Cursor};
+use harness::{AuditEvent, Cluster, Cursor};
 use remediator_core::journal::{Journal, Verb};
 use remediator_core::phase::Phase;
 use world::park::{self, Boundary};
 use world::pool::{self, Setting};
-use world::{HostOptions, World, daemon, install, objects, record, truth};
+use world::{DAEMON_USER, HostOptions, World, daemon, install, objects, record, truth};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 static SETTING: Setting = Setting::alone("leadership").taking(80);
@@ -135,20 +136,49 @@ async fn the_leader_hands_over_before_its_own_node_is_powered_off() -> world::Ou
     Ok(assert_each_power_cycled_once(&world, cursor).await?)
 }
 
+/// The credential of the only daemon that was started since.
+async fn credential(plane: &Cluster, since: Cursor) -> Result<String> {
+    let events = plane.audit_of(DAEMON_USER, since).await?;
+    let all: BTreeSet<_> = events.into_iter().filter_map(|event| event.credential).collect();
+    let mut all = all.into_iter();
+    let first = all.next().context("the API server tells no credentials")?;
+    ensure!(all.next().is_none(), "there are several daemons");
+    Ok(first)
+}
+
+/// What the API server accepted from this credential.
+async fn writes_of(plane: &Cluster, since: Cursor, credential: &str) -> Result<Vec<AuditEvent>> {
+    let mut events = plane.audit_of(DAEMON_USER, since).await?;
+    events.retain(|event| {
+        let is_read = ["get", "list", "watch"].contains(&event.verb.as_str());
+        !is_read && event.response_code < 300 && event.credential.as_deref() == Some(credential)
+    });
+    Ok(events)
+}
+
 /// invariant 7. Hosts are parked at every boundary; then the leader is frozen, and goes on when another one leads.
 #[tokio::test]
 async fn invariant_7_a_leader_that_was_frozen_at_any_boundary_does_nothing_more() -> world::Outcome {
     let (plane, world) = own_world("frozen", Boundary::ALL.map(park::options).into()).await?;
     park::refuse_writes(&world).await?;
-    let (first, second) = two(&plane).await?;
+    let begun = plane.audit_cursor()?;
+    let first = daemon::start_replica(&plane, DAEMON, "first")?;
+    leads(&first, LONG).await?;
+    let of_first = credential(&plane, begun).await?;
+    let second = daemon::start_replica(&plane, DAEMON, "second")?;
     let cursor = plane.audit_cursor()?;
     park::all(&world, &Boundary::ALL, cursor).await?;
+    assert!(
+        !writes_of(&plane, cursor, &of_first).await?.is_empty(),
+        "it wrote"
+    );
 
     first.signal(Signal::Stop)?;
     leads(&second, SUCCESSION)
         .await
         .context("no successor within the Lease and 2 s")?;
     park::let_go(&world).await?;
+    let thawed = plane.audit_cursor()?;
     first.signal(Signal::Cont)?;
     let status = first.exited(SOON).await.context("it goes on without the lead")?;
     assert!(
@@ -156,6 +186,7 @@ async fn invariant_7_a_leader_that_was_frozen_at_any_boundary_does_nothing_more(
         "it has to be started anew, but says that it ended well"
     );
     first.wait_for_line("the lead is lost", LONG).await?;
+    assert_eq!(writes_of(&plane, thawed, &of_first).await?, Vec::new());
 
     Ok(assert_each_power_cycled_once(&world, cursor).await?)
 }

@@ -28,6 +28,8 @@ pub struct AuditEvent {
     pub verb: String,
     /// Who acted; the impersonated user where there is one.
     pub user: String,
+    /// Which credential of theirs, where the server tells: each client certificate has one.
+    pub credential: Option<String>,
     /// On what; empty for a path that is no resource.
     pub resource: AuditResource,
     /// When the API server received the request.
@@ -63,6 +65,14 @@ pub struct AuditResource {
 struct User {
     #[serde(default)]
     username: String,
+    #[serde(default)]
+    extra: Extra,
+}
+
+#[derive(Default, Deserialize)]
+struct Extra {
+    #[serde(rename = "authentication.kubernetes.io/credential-id", default)]
+    credential: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -90,11 +100,13 @@ struct Line {
 
 impl From<Line> for AuditEvent {
     fn from(line: Line) -> Self {
+        let user = line.impersonated_user.unwrap_or(line.user);
         Self {
             stage: line.stage,
             verb: line.verb,
             dry_run: line.request_uri.contains("dryRun="),
-            user: line.impersonated_user.unwrap_or(line.user).username,
+            user: user.username,
+            credential: user.extra.credential.into_iter().next(),
             resource: line.object_ref,
             request_received: line.request_received_timestamp,
             stage_timestamp: line.stage_timestamp,
