@@ -19,7 +19,9 @@ TARGET = ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "mutants"
 COPY = TARGET / "copy"
 CORE = pathlib.Path("crates/core/src")
 SLOW = ["exploration", "contention", "leaders"]
-TEST = ["cargo", "test", "--quiet", "--package", "remediator-core", "--lib"]
+# A mutant is compiled more often than it is explored.
+QUICK = "profile.dev.package.remediator-core.opt-level=1"
+TEST = ["cargo", "test", "--config", QUICK, "--quiet", "--package", "remediator-core", "--lib"]
 
 
 def arguments():
@@ -46,7 +48,7 @@ def copy_tree():
 
 
 def run(*command):
-    environment = {**os.environ, "CARGO_TARGET_DIR": str(TARGET / "target")}
+    environment = {**os.environ, "CARGO_TARGET_DIR": str(TARGET / "target"), "CARGO_INCREMENTAL": "1"}
     return subprocess.run(command, cwd=COPY, env=environment, capture_output=True, text=True)
 
 

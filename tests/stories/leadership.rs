@@ -136,6 +136,30 @@ async fn the_leader_hands_over_before_its_own_node_is_powered_off() -> world::Ou
     Ok(assert_each_power_cycled_once(&world, cursor).await?)
 }
 
+/// It may be the replica that is cut off, and not the host.
+#[tokio::test]
+async fn a_leader_whose_own_node_is_unhealthy_hands_over_before_it_powers_anything_off() -> world::Outcome {
+    let options = vec![HostOptions::default(), HostOptions::default()];
+    let (plane, world) = own_world("own-view", options).await?;
+    let [own, host] = world.hosts.as_slice() else {
+        panic!("two hosts");
+    };
+    let first = daemon::start_replica_on(&plane, DAEMON, "first", &own.name)?;
+    leads(&first, LONG).await?;
+    let second = daemon::start_replica(&plane, DAEMON, "second")?;
+    world.falls_silent(own).await?;
+    let remediation = world.falls_silent_and_is_reported(host).await?;
+
+    assert!(first.exited(LONG).await?.success(), "it hands over");
+    leads(&second, SOON).await?;
+
+    let ended = world.remediation_ended(&remediation, LONG).await?;
+    assert_eq!(world::phase(&ended), Phase::Succeeded);
+    assert_eq!((host.transitions(), own.transitions()), ((1, 1), (0, 0)));
+    first.wait_for_line("is unhealthy itself", LONG).await?;
+    Ok(())
+}
+
 /// The credential of the only daemon that was started since.
 async fn credential(plane: &Cluster, since: Cursor) -> Result<String> {
     let events = plane.audit_of(DAEMON_USER, since).await?;

@@ -80,7 +80,7 @@ impl Admitted {
             let fleet = fleet::fleet((sources, &limits), &Own::of(own), nodes, held);
             limits.allow(&fleet, sources.clock.now())?;
             let now = sources.clock.now();
-            let itself = own_node::powers_itself_off(sources, nodes, own);
+            let itself = own_node::is_for_another_replica(sources, nodes, own);
             match itself.filter(|_| own.asks || held.on_own_node.has_asked(&own.uid, now)) {
                 Some(obstacle) => {
                     held.on_own_node.note(&own.uid, now);
@@ -207,13 +207,13 @@ impl Admitted {
         reply
     }
 
-    /// Whether a power-off would be that of this process; then another replica takes over.
+    /// Why another replica has to power a host off; then it takes over.
     pub(crate) fn stops_at_own_node(
         context: &Remediator,
         remediation: &PowerCycleRemediation,
         nodes: &NodeCluster,
     ) -> Option<Obstacle> {
-        let itself = own_node::powers_itself_off(&context.sources, nodes, &of_caches(remediation))?;
+        let itself = own_node::is_for_another_replica(&context.sources, nodes, &of_caches(remediation))?;
         context.sources.lead.hand_over();
         Some(itself)
     }

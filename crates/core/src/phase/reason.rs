@@ -118,7 +118,7 @@ reasons! {
     /// A control-plane host, without which the others may not have quorum.
     ControlPlaneQuorum => "Bring the members that the message names back, or recover this host by hand after checking \
         etcd's quorum.",
-    /// The replica that leads runs on the Node, and would power itself off.
+    /// The replica that leads runs on the Node, or on an unhealthy one.
     OwnNode => "Wait for another replica of the daemon to take over; if there is none, start one on another Node.",
     /// Another remediator has its marks on the Machine.
     AnotherRemediatorActive => "Let the remediator that the message names finish, or switch it off.",
