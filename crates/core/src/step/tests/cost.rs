@@ -1,6 +1,9 @@
 //! What a remediation costs: requests to the BMC, writes and live reads at the API server.
 
+use jiff::SignedDuration;
+
 use super::shell::Sim;
+use super::world::at;
 use crate::phase::Phase;
 
 #[test]
@@ -93,5 +96,24 @@ fn a_wait_writes_its_reason_once() {
         sim.counts.bmc_reads <= 10,
         "{} reads in ten minutes",
         sim.counts.bmc_reads
+    );
+}
+
+#[test]
+fn what_only_a_live_check_finds_is_looked_for_every_half_minute() {
+    let mut sim = Sim::new();
+    // The kubelet is alive again, and the caches do not know it.
+    sim.world.lease.lease_renewed = Some(at(sim.world.now));
+    sim.world.lease.lease_duration = Some(SignedDuration::from_secs(100));
+    let end = sim.world.now + 90_000;
+
+    sim.run_until(|sim| sim.world.now >= end);
+
+    assert_eq!(sim.power_offs(), 0);
+    assert!(sim.counts.looks <= 4, "{} live checks", sim.counts.looks);
+    assert!(
+        sim.counts.journal_writes <= 10,
+        "{} writes",
+        sim.counts.journal_writes
     );
 }

@@ -1,9 +1,12 @@
 //! Invariants 1, 2 and 3: what may be released, until when, and by which verbs.
 
-use super::shell::{Fault, Sim, Turn};
+use jiff::SignedDuration;
+
+use super::shell::{Fault, Sim, Turn, millis};
 use super::world::{Cause, Kubelet, Says, at};
 use crate::decision::{Act, Effect, Observation};
-use crate::facts::Obstacle;
+use crate::facts::{NodeCondition, Obstacle};
+use crate::health::UnhealthyCondition;
 use crate::journal::Verb;
 use crate::observed::PowerRead;
 use crate::phase::{Phase, Reason};
@@ -185,6 +188,31 @@ fn invariant_1_a_nodes_silence_is_seen_by_change_and_not_by_its_clock() {
         waited >= jiff::SignedDuration::from_secs(15),
         "released after {waited}"
     );
+}
+
+/// The Node is wanted back for another reason than its silence, so that its Lease is no contradiction.
+#[test]
+fn invariant_1_a_node_whose_lease_is_valid_is_not_silent_because_it_is_lost() {
+    let mut sim = Sim::new();
+    sim.world.lease.lease_renewed = Some(at(sim.world.now - 1_000));
+    let full = |since| NodeCondition {
+        kind: "DiskPressure".to_owned(),
+        status: "True".to_owned(),
+        since: Some(at(since)),
+    };
+    sim.world.edit_node(|node| node.conditions.push(full(-300_000)));
+    sim.world.edit_check(|check| {
+        check.conditions.push(UnhealthyCondition {
+            kind: "DiskPressure".to_owned(),
+            status: "True".to_owned(),
+            timeout: SignedDuration::from_secs(60),
+        });
+    });
+
+    sim.run_until(|sim| sim.released_at.len() == 1);
+
+    let waited = sim.released_at[0] - millis(sim.observed.reports[0].began);
+    assert!(waited >= 15_000, "released after {waited} ms");
 }
 
 #[test]

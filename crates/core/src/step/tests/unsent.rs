@@ -225,3 +225,16 @@ fn what_never_left_is_told_by_what_it_failed_over() {
         assert_eq!(error.never_left(), expected, "{error:?}");
     }
 }
+
+/// The answer is younger than the intent, and still to another one.
+#[test]
+fn the_answer_to_a_command_of_another_intent_is_no_acknowledgement_of_this_one() {
+    let mut sim = Sim::new();
+    sim.run_until(|sim| sim.observed.sent.is_some());
+
+    sim.journal.intent.as_mut().expect("journalled").process += 1;
+    sim.run_until(|sim| !sim.released_at.is_empty());
+
+    assert_eq!(sim.power_offs(), 2, "one more, to have an acknowledgement of it");
+    assert_eq!(sim.edges(false, 1), 1);
+}
