@@ -258,6 +258,23 @@ fn invariant_2_release_stops_when_host_comes_on() {
 }
 
 #[test]
+fn invariant_2_a_taint_that_could_not_be_taken_back_at_once_goes_before_the_node_is_back() {
+    let mut sim = Sim::new();
+    sim.world.host.boots_well = false;
+    sim.world.pods.push("Pod shop/stuck".to_owned());
+    sim.run_until(|sim| sim.released_at.len() == 1);
+    sim.world.command(true, Cause::Outside);
+    let came_on = sim.world.now;
+    sim.run_until(|sim| matches!(sim.decide().act, Some(Act::Effect(Effect::UntaintNode { .. }))));
+    sim.turn(Fault::Refused);
+    assert!(sim.world.tainted());
+
+    sim.run_until(|sim| !sim.world.tainted());
+
+    assert!(sim.world.now - came_on < 60_000, "{} ms", sim.world.now - came_on);
+}
+
+#[test]
 fn invariant_2_release_is_not_written_when_host_came_on_before_it() {
     let mut sim = Sim::new();
     sim.run_until(|sim| matches!(sim.decide().act, Some(Act::Effect(Effect::TaintNode { .. }))));
