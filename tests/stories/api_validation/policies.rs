@@ -97,7 +97,6 @@ async fn what_is_allowed_is_what_there_is_and_does_not_contradict_triggers() -> 
             (json!(["*"]), "should match"),
             (json!([""]), "should match"),
             (json!(["a".repeat(64)]), "may not be more than 63"),
-            (json!(["a", "a"]), "Duplicate value"),
             (json!([null]), "must be of type string"),
             (json!("a"), "must be of type array"),
         ] {
@@ -117,7 +116,6 @@ async fn what_is_allowed_is_what_there_is_and_does_not_contradict_triggers() -> 
     ] {
         for (values, says) in [
             (json!(["Hope"]), "Unsupported value"),
-            (json!([good[0], good[0]]), "Duplicate value"),
             (json!([]), "at least 1 items"),
         ] {
             let spec = json!({"allowed": {list: values}});

@@ -5,6 +5,7 @@
 //! and never waits for anything that the attacker made.
 #![allow(clippy::indexing_slicing, reason = "a test that fails says so")]
 
+mod allowed;
 mod attempt;
 mod claims;
 mod editor;
