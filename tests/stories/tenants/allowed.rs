@@ -1,23 +1,20 @@
 //! What the policy does not allow of a namespace waits untouched and begins once it is allowed; a host that is off comes
 //! back whatever the policy says by then.
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use bmc_simulator::{Command, Event};
-use harness::Cluster;
 use http::Method;
 use remediator_core::phase::{Phase, Reason};
 use serde_json::{Value, json};
 use world::holding::Holding;
 use world::{HostOptions, World, WorldHost, acts, conditions, objects, refusal};
 
-use super::attempt::{Act, Attempt, Row, Victim, remediation, remediation_with, row};
-use super::claims::asks_for_the_node;
-use super::{DAEMON, LONG, attempts, control_plane, policy};
+use super::{DAEMON, LONG, control_plane, policy};
 
 /// Well below the minute after which a refused trigger is looked at without a reason.
 const SOONER: std::time::Duration = std::time::Duration::from_secs(20);
 
-async fn allow(world: &World, allowed: Value) -> Result<()> {
+pub(super) async fn allow(world: &World, allowed: Value) -> Result<()> {
     let mut policy = policy();
     // What triggers do must be among what is allowed.
     for (list, field) in [
@@ -122,7 +119,10 @@ async fn what_is_not_allowed_waits_and_begins_at_once_when_it_is() -> world::Out
     Ok(())
 }
 
-fn is_because(condition: &k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition, reason: Reason) -> bool {
+pub(super) fn is_because(
+    condition: &k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition,
+    reason: Reason,
+) -> bool {
     (condition.status.as_str(), condition.reason.as_str()) == ("False", reason.as_str())
 }
 
@@ -216,116 +216,4 @@ async fn begin(world: &World, host: &WorldHost) -> Result<()> {
 async fn is_sent(host: &WorldHost, command: Command) -> Result<()> {
     let told = |event: &Event| matches!(event, Event::Command { command: told, .. } if *told == command);
     host.sees("the command", LONG, told).await
-}
-
-/// What an editor of a namespace that is not listed tries against a neighbour's BMC.
-fn rows() -> Vec<Row> {
-    use Victim::{Machine, NoNode, Node};
-    vec![
-        row("an endpoint with the address", Machine, |attempt| {
-            vec![attempt.secret(), an_endpoint(attempt)]
-        }),
-        row("an endpoint of a host without a Node", NoNode, |attempt| {
-            let spec = json!({"machineName": "ghost", "systemUUID": attempt.host.bmc.system_uuid()});
-            vec![attempt.secret(), attempt.endpoint("mine", &spec)]
-        }),
-        row("a request for the Node", Node, |attempt| {
-            vec![attempt.secret(), an_endpoint(attempt), asks_for_the_node(attempt)]
-        }),
-        row("a request that says it was made for a trigger", Node, |attempt| {
-            let metadata = json!({
-                "name": "attempt", "annotations": {"baremetal-remediator.io/trigger": "external-remediation"},
-            });
-            let request = remediation_with(&metadata, &json!({"nodeName": attempt.host.name}));
-            vec![attempt.secret(), an_endpoint(attempt), request]
-        }),
-        row(
-            "a Machine with the trigger, and all that belongs to it",
-            Node,
-            |attempt| {
-                let [create, status] = attempt.machine("mine");
-                let spec = json!({"machineName": "mine"});
-                let trigger = Act::merge(json!({
-                    "apiVersion": "machine.openshift.io/v1beta1", "kind": "Machine",
-                    "metadata": {"name": "mine", "annotations": {"host.metal3.io/external-remediation": ""}},
-                }));
-                let endpoint = attempt.endpoint("mine", &spec);
-                vec![
-                    attempt.secret(),
-                    endpoint,
-                    create,
-                    status,
-                    trigger,
-                    remediation(&spec),
-                ]
-            },
-        ),
-    ]
-}
-
-fn an_endpoint(attempt: &Attempt<'_>) -> Act {
-    attempt.endpoint("mine", &json!({"nodeName": attempt.host.name}))
-}
-
-/// Checks of BMCs in the background are on: what is not allowed is not spoken to either.
-#[tokio::test]
-async fn invariant_14_a_tenant_of_a_namespace_that_is_not_listed_reaches_no_bmc() -> world::Outcome {
-    let cluster = &control_plane().await?;
-    let rows = rows();
-    let owner = World::new(
-        cluster,
-        "listed",
-        rows.iter().map(|row| row.victim.options()).collect(),
-    )
-    .await?;
-    let namespaces = json!([owner.namespace]);
-    // The owner's own endpoints are not checked, so that whoever reaches a BMC is seen.
-    allow(
-        &owner,
-        json!({"namespaces": {"machines": namespaces, "endpoints": [], "requests": namespaces}}),
-    )
-    .await?;
-    let _daemon = world::daemon::start(cluster, DAEMON, "info")?;
-    for host in &owner.hosts {
-        if host.kubelet.is_some() {
-            owner.falls_silent(host).await?;
-        }
-    }
-    let attempts = attempts(&owner, &owner).await?;
-    for (row, attempt) in rows.iter().zip(&attempts) {
-        let acts = (row.acts)(attempt);
-        super::attack(row, attempt, &acts).await?;
-        says_why(cluster, attempt, &acts).await.context(row.what)?;
-    }
-    for (row, attempt) in rows.iter().zip(&attempts) {
-        attempt.has_begun_nothing().await.context(row.what)?;
-        refusal::never_contacted(&attempt.host.bmc).context(row.what)?;
-    }
-    Ok(())
-}
-
-/// Endpoints and requests say that their namespace is not allowed.
-async fn says_why(cluster: &Cluster, attempt: &Attempt<'_>, acts: &[Act]) -> Result<()> {
-    let resource = kube::api::ApiResource::from_gvk(&kube::core::GroupVersionKind::gvk(
-        "baremetal-remediator.io",
-        "v1alpha1",
-        "BMCEndpoint",
-    ));
-    let client = cluster.client().await?;
-    let endpoints = kube::Api::namespaced_with(client.clone(), &attempt.namespace, &resource);
-    let refused = |one: &_| is_because(one, Reason::NamespaceNotAllowed);
-    conditions::until(endpoints, "mine", "Accepted", LONG, refused).await?;
-    let requests = kube::Api::<remediator_api::PowerCycleRemediation>::namespaced(client, &attempt.namespace);
-    for request in acts.iter().filter_map(Act::remediation) {
-        let found = requests.get(&request).await?;
-        let journal = world::journal(&found);
-        let is_told = journal.reason == Reason::NamespaceNotAllowed.as_str();
-        ensure!(is_told, "{}: {}", journal.reason, journal.message);
-        ensure!(
-            journal.message.contains(&attempt.namespace),
-            "{}",
-            journal.message
-        );
-    }
-    Ok(())
 }

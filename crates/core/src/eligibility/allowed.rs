@@ -17,7 +17,7 @@ pub(super) fn obstacles(candidate: &Candidate<'_>, machine: Option<&Machine>) ->
     let of_machine = machine.map(|machine| machine_is_allowed(allowed, &machine.namespace, &machine.name));
     let of_request = (candidate.origin == Origin::Request).then(|| {
         lists(
-            &allowed.namespaces.requests,
+            allowed.namespaces.requests.as_ref(),
             "requests",
             namespace,
             "this request",
@@ -40,7 +40,7 @@ pub(super) fn obstacles(candidate: &Candidate<'_>, machine: Option<&Machine>) ->
 /// # Errors
 /// [`Reason::NamespaceNotAllowed`].
 pub fn machine_is_allowed(allowed: &Allowed, namespace: &str, name: &str) -> Result<(), Obstacle> {
-    let namespaces = &allowed.namespaces.machines;
+    let namespaces = allowed.namespaces.machines.as_ref();
     lists(namespaces, "machines", namespace, &format!("Machine {name}"))
 }
 
@@ -52,7 +52,8 @@ pub fn endpoint_is_allowed(allowed: &Allowed, namespace: &str, reference: &str) 
     if !reference.starts_with("BMCEndpoint/") {
         return Ok(());
     }
-    lists(&allowed.namespaces.endpoints, "endpoints", namespace, reference)
+    let namespaces = allowed.namespaces.endpoints.as_ref();
+    lists(namespaces, "endpoints", namespace, reference)
 }
 
 /// Whether a remediation may do what it has chosen.
@@ -60,14 +61,18 @@ pub fn endpoint_is_allowed(allowed: &Allowed, namespace: &str, reference: &str) 
 /// # Errors
 /// [`Reason::StrategyNotAllowed`], naming the field.
 pub fn strategy_is_allowed(allowed: &Allowed, strategy: &Strategy) -> Result<(), Obstacle> {
-    one_of(&allowed.fencing_modes, strategy.fencing, "fencingMode")?;
-    one_of(&allowed.host_controls, strategy.host_control, "hostControl")?;
-    one_of(&allowed.escalations, strategy.escalation, "escalation")
+    one_of(allowed.fencing_modes.as_ref(), &strategy.fencing, "fencingMode")?;
+    one_of(
+        allowed.host_controls.as_ref(),
+        &strategy.host_control,
+        "hostControl",
+    )?;
+    one_of(allowed.escalations.as_ref(), &strategy.escalation, "escalation")
 }
 
 /// The list is not shown: who may read remediations need not know the namespaces of others.
 fn lists(
-    namespaces: &Option<BTreeSet<String>>,
+    namespaces: Option<&BTreeSet<String>>,
     field: &str,
     namespace: &str,
     what: &str,
@@ -84,9 +89,9 @@ fn lists(
     Err(Obstacle::new(Reason::NamespaceNotAllowed, detail))
 }
 
-fn one_of<T: PartialEq + Debug>(listed: &Option<Vec<T>>, chosen: T, field: &str) -> Result<(), Obstacle> {
+fn one_of<T: PartialEq + Debug>(listed: Option<&Vec<T>>, chosen: &T, field: &str) -> Result<(), Obstacle> {
     match listed {
-        Some(listed) if !listed.contains(&chosen) => {
+        Some(listed) if !listed.contains(chosen) => {
             let detail = format!(
                 "{field} is {chosen:?}, and spec.allowed.{field}s of the RemediationPolicy lists {listed:?}"
             );

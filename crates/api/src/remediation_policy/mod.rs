@@ -190,3 +190,6 @@ pub enum Transport {
     /// Plain HTTP where the address asks for that. Everybody on the network can read the credentials.
     PlainHTTP,
 }
+
+#[cfg(test)]
+mod tests;
