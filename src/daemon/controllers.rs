@@ -102,10 +102,10 @@ fn take_in(
     intakes: &Arc<Intakes>,
     tasks: &mut JoinSet<&'static str>,
 ) {
-    let caches = caches.clone();
     let triggers =
         Controller::for_shared_stream(stores.machines.subscribe(), stores.machines.for_controller())
             .watches_shared_stream(caches.remediations.subscribe(), {
+                let caches = caches.clone();
                 move |remediation: Arc<Guarded<PowerCycleRemediation>>| {
                     let namespace = remediation.namespace().unwrap_or_default();
                     let readable = remediation.0.as_ref().ok();
@@ -117,6 +117,10 @@ fn take_in(
                 move |check: Arc<Guarded<MachineHealthCheck>>| {
                     triggered(&stores, check.namespace().as_deref())
                 }
+            })
+            .watches_shared_stream(caches.policies.subscribe(), {
+                let intakes = Arc::clone(intakes);
+                move |_| intakes.refused()
             })
             .run(
                 annotation::reconcile,

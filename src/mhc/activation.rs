@@ -50,8 +50,14 @@ pub(super) async fn watch_activation(
     changes: ChangeSender,
     mode_taken: stream::UnboundedSender<()>,
 ) -> &'static str {
-    let mut activations = Activations::default();
+    let (mut activations, mut policy) = (Activations::default(), None);
     loop {
+        // It has a say in which Machines get a trigger.
+        let policy_now = context.checker.policy();
+        if policy != policy_now && changes.send(MhcChange::All).is_err() {
+            return "health checker's activation";
+        }
+        policy = policy_now;
         let modes = activations.decide(&context).await;
         for (api, mode) in modes {
             let Some(before) = context.checker.set_mode(api, &mode) else {

@@ -145,7 +145,9 @@ impl NamespaceSnapshot {
         let of_host = (Some(machine), node.present());
         let control_plane = control_plane::cached(caches, policy.as_deref(), nodes.as_ref(), of_host);
         let host = host_by_statement(&context.sources, machine);
+        let policy = lookup::policy(policy.as_deref());
         let candidate = Candidate {
+            policy: Some(&policy),
             node_cluster: nodes.as_ref().err(),
             control_plane: &control_plane,
             cluster: Some(&cluster),

@@ -95,6 +95,11 @@ impl Checker {
         }
     }
 
+    /// Which policy there is, once one was seen.
+    pub(super) fn policy(&self) -> Option<(Option<String>, Option<i64>)> {
+        self.state().policy.clone()
+    }
+
     pub(super) fn is_active(&self, api: MachineApi) -> bool {
         self.activation_is(api, Activation::is_active)
     }

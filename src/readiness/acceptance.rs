@@ -13,7 +13,8 @@ use remediator_api::guarded::Unreadable;
 use remediator_api::remediation_policy::POLICY_NAME;
 use remediator_api::{BMCEndpoint, PowerCycleRemediationTemplate, RemediationPolicy};
 use remediator_bmc::Protocol;
-use remediator_core::facts::Obstacle;
+use remediator_core::eligibility::endpoint_is_allowed;
+use remediator_core::facts::{Allowed, Obstacle};
 use remediator_core::phase::Reason;
 use remediator_core::readiness::schedule::{HostKey, HostKind};
 
@@ -142,6 +143,10 @@ fn ready(context: &Readiness, endpoint: &BMCEndpoint, present: &[Condition]) -> 
 
 pub(super) fn judge_endpoint(sources: &Sources, endpoint: &BMCEndpoint) -> Result<String, Obstacle> {
     let resolved = host::resolve_endpoint(endpoint)?;
+    let namespace = endpoint.namespace().unwrap_or_default();
+    if let Some(allowed) = allowed_by_policy(sources) {
+        endpoint_is_allowed(&allowed, &namespace, &resolved.host.reference)?;
+    }
     match resolved.address.protocol {
         Protocol::Redfish => {}
         Protocol::Ipmi if allows(sources, Protocol::Ipmi) => {}
@@ -158,7 +163,6 @@ pub(super) fn judge_endpoint(sources: &Sources, endpoint: &BMCEndpoint) -> Resul
             Err(Obstacle::new(Reason::HostAmbiguous, detail))
         }
         None => {
-            let namespace = endpoint.namespace().unwrap_or_default();
             host::alone(&sources.caches.endpoints, &namespace, &resolved)?;
             Ok(format!("the BMC is at {}", resolved.host.bmc))
         }
@@ -177,6 +181,12 @@ pub(crate) fn twin(
         spec.node_name.clone(),
     );
     endpoints.first_by(&same_host, |other| other.name_any() != name)
+}
+
+/// What the policy in force allows of namespaces; nothing where there is none that can be read.
+pub(super) fn allowed_by_policy(sources: &Sources) -> Option<Allowed> {
+    let policy = caches::find(&sources.caches.policies, None, POLICY_NAME)?;
+    policy.0.as_ref().ok().map(|policy| policy.spec.allowed.clone())
 }
 
 /// Whether the policy in force lists the protocol.

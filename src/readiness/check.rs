@@ -9,6 +9,7 @@ use remediator_api::BMCEndpoint;
 use remediator_api::target_ref;
 use remediator_api::target_ref::about;
 use remediator_api::views::Machine;
+use remediator_core::eligibility::machine_is_allowed;
 use remediator_core::facts::{Lookup, Obstacle};
 use remediator_core::identity::SystemUuid;
 use remediator_core::phase::Reason;
@@ -274,11 +275,16 @@ pub(crate) fn of_machine(
 ) -> Subject {
     let missing = format!("Machine {} has no status.nodeRef", machine.name_any());
     let (node_name, regarding) = (machine.node_name().map(ToOwned::to_owned), machine.reference());
+    let namespace = machine.namespace().unwrap_or_default();
+    let allowed = acceptance::allowed_by_policy(sources);
+    let accepted = allowed.map_or(Ok(()), |allowed| {
+        machine_is_allowed(&allowed, &namespace, &machine.name_any())
+    });
     let machine = Lookup::Present(machine);
     let named = node_name.as_deref().ok_or(missing);
     Subject {
         host,
-        accepted: Ok(()),
+        accepted,
         node: named.and_then(|name| node(sources, &machine, name)),
         node_name,
         generation: None,

@@ -14,7 +14,6 @@ use futures::channel::mpsc::UnboundedSender;
 use jiff::SignedDuration;
 use kube::ResourceExt as _;
 use kube::runtime::reflector::ObjectRef;
-use remediator_api::remediation_policy::BmcRules;
 use remediator_api::{BMCEndpoint, keys};
 use remediator_core::facts::Obstacle;
 use remediator_core::readiness::schedule::{Ended, First, GAP, HostKey, HostKind, Schedule, stable_hash};
@@ -22,7 +21,7 @@ use tokio::task::{Id, JoinSet};
 use tokio::time::{MissedTickBehavior, sleep};
 
 use self::check::{CheckFindings, CheckResult, check};
-use self::state::{Finding, rules};
+use self::state::{Finding, Rules, rules};
 pub(crate) use self::state::{Findings, Readiness};
 use crate::report::conditions::READY;
 use crate::report::{HostCheck, ReadinessState};
@@ -72,7 +71,7 @@ struct Checks {
     /// While checks are on.
     schedule: Option<Schedule>,
     /// The rules that hold, apart from the interval.
-    rules: Option<BmcRules>,
+    rules: Option<Rules>,
     off: Option<Obstacle>,
     rounds: u64,
     running: JoinSet<CheckResult>,
@@ -118,13 +117,13 @@ impl Checks {
         }
     }
 
-    fn go_through(&mut self, interval: SignedDuration, mut rules: BmcRules) {
+    fn go_through(&mut self, interval: SignedDuration, mut rules: Rules) {
         let now = self.context.sources.clock.steady();
         if self.off.take().is_some() {
             let _ = self.tell.all.unbounded_send(());
         }
         // Another interval is no reason to check everything anew.
-        rules.readiness = remediator_api::readiness_rules::ReadinessRules::default();
+        rules.0.readiness = remediator_api::readiness_rules::ReadinessRules::default();
         let begins = self.schedule.is_none();
         let mut schedule = self.schedule.take().unwrap_or_else(|| Schedule::new(interval));
         schedule.set_interval(interval, now);

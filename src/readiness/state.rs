@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::SignedDuration;
 use remediator_api::remediation_policy::{BmcRules, POLICY_NAME};
-use remediator_core::facts::Obstacle;
+use remediator_core::facts::{AllowedNamespaces, Obstacle};
 use remediator_core::phase::Reason;
 use remediator_core::readiness::schedule::HostKey;
 
@@ -28,12 +28,18 @@ pub(crate) struct Readiness {
     pub(crate) admitted: Arc<Admitted>,
 }
 
-/// The rules for checks: the interval and what else the policy says about BMCs.
-pub(crate) fn rules(context: &Readiness) -> Result<(SignedDuration, BmcRules), Obstacle> {
+/// What the policy says about BMCs, and about the namespaces of those that describe them.
+pub(super) type Rules = (BmcRules, AllowedNamespaces);
+
+/// The rules for checks: the interval and what else matters to them.
+pub(crate) fn rules(context: &Readiness) -> Result<(SignedDuration, Rules), Obstacle> {
     let policy = caches::find(&context.sources.caches.policies, None, POLICY_NAME);
     match policy.as_deref().map(|guarded| &guarded.0) {
         Some(Ok(policy)) => match policy.spec.bmc.readiness.interval.every() {
-            Some(interval) => Ok((interval, policy.spec.bmc.clone())),
+            Some(interval) => {
+                let (bmc, allowed) = (policy.spec.bmc.clone(), policy.spec.allowed.namespaces.clone());
+                Ok((interval, (bmc, allowed)))
+            }
             None => Err(Obstacle::new(
                 Reason::ReadinessChecksOff,
                 "the RemediationPolicy switches checks of BMCs off",

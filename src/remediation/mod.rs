@@ -71,6 +71,7 @@ pub(crate) fn facts(
     Facts {
         strategy: remediation.spec.strategy.validated(),
         origin: cached::origin(remediation),
+        namespace: remediation.namespace().unwrap_or_default(),
         created: remediation
             .metadata
             .creation_timestamp

@@ -9,6 +9,7 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::api::{Api, PostParams};
 use kube::runtime::controller::Action;
+use kube::runtime::reflector::ObjectRef;
 use kube::{Resource, ResourceExt as _};
 use remediator_api::remediation_policy::POLICY_NAME;
 use remediator_api::strategy_spec::StrategySpec;
@@ -56,6 +57,14 @@ impl Intakes {
     /// Forgets a Machine that is gone: one that is made anew by its name gets all events.
     pub(crate) fn forget(&self, namespace: &str, name: &str) {
         self.note(&key(namespace, name), None);
+    }
+
+    /// The Machines whose triggers are not taken up.
+    pub(crate) fn refused(&self) -> Vec<ObjectRef<Guarded<Machine>>> {
+        let reasons = self.reasons.lock().unwrap_or_else(PoisonError::into_inner);
+        let names = reasons.keys().filter_map(|key| key.split_once('/'));
+        let references = names.map(|(namespace, name)| ObjectRef::new(name).within(namespace));
+        references.collect()
     }
 
     /// Notes why the trigger of a Machine is not taken up; answers whether that was another reason before.
@@ -160,7 +169,8 @@ pub(crate) fn decide(sources: &Sources, machine: &Machine) -> Intake {
     let of_host = (Some(machine), node.present());
     let control_plane = control_plane::cached(&sources.caches, policy.as_deref(), nodes.as_ref(), of_host);
     let machine = machine_facts(machine, cluster.as_ref());
-    let around = (&node, checks.as_slice(), &control_plane);
+    let policy = lookup::policy(policy.as_deref());
+    let around = (&node, checks.as_slice(), &control_plane, &policy);
     intake::decide(&machine, around, &remediations, is_taken, sources.clock.now())
 }
 

@@ -81,6 +81,7 @@ pub(crate) fn policy(policy: Option<&Guarded<RemediationPolicy>>) -> Lookup<Poli
             Ok(limits) => Lookup::Present(Policy {
                 paused: policy.spec.paused,
                 limits,
+                allowed: policy.spec.allowed.clone(),
             }),
             Err(obstacle) => Lookup::Unreadable(obstacle.detail),
         },

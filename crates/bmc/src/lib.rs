@@ -26,7 +26,9 @@ use tokio::time::Instant;
 
 pub use actor::{BmcHandle, Bmcs, Urgency};
 pub use address::{AddressError, BadPath, BmcAddress, Host, HostName, Privilege, ResourcePath, Transport};
-pub use credentials::{Credentials, CredentialsError};
+pub use credentials::{
+    Binding, BindingError, Credentials, CredentialsError, FOR_ADDRESSES, FOR_FINGERPRINTS,
+};
 pub use error::BmcError;
 pub use inspection::{Inspection, Login};
 pub use ipmi::{IpmiError, read_datagram as read_ipmi_datagram};

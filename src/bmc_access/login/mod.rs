@@ -13,7 +13,10 @@ use kube::{Client, ResourceExt as _};
 use remediator_api::bmc_endpoint::{CaSource, CaSourceKind};
 use remediator_api::keys;
 use remediator_api::remediation_policy::{BmcRules, Transport};
-use remediator_bmc::{AllowedNetworks, AuthMethod, BmcTarget, Credentials, ServerTrust, TransportSecurity};
+use remediator_bmc::{
+    AllowedNetworks, AuthMethod, Binding, BindingError, BmcTarget, Credentials, ServerTrust,
+    TransportSecurity,
+};
 use remediator_core::facts::Obstacle;
 use remediator_core::identity::SystemUuid;
 use remediator_core::phase::Reason;
@@ -37,6 +40,8 @@ pub(crate) struct Login {
     pub(crate) version: String,
     /// Whether the Secret carries our finalizer.
     pub(crate) is_held: bool,
+    /// For which BMCs it is meant.
+    binding: Result<Binding, BindingError>,
     data: SecretData,
 }
 
@@ -77,6 +82,7 @@ pub(crate) async fn login(
                     .finalizers()
                     .iter()
                     .any(|one| one == keys::SECRET_FINALIZER),
+                binding: Binding::of(secret.annotations()),
                 data: SecretData(secret.data.unwrap_or_default()),
             }));
         }
@@ -115,7 +121,7 @@ pub(crate) async fn target(
     let fallback = rules
         .fallback_to_ipmi
         .and_then(|allowed| u16::try_from(allowed.port).ok());
-    Ok(trust.map(|trust| BmcTarget {
+    let target = trust.map(|trust| BmcTarget {
         address: host.address.clone(),
         credentials,
         trust,
@@ -125,7 +131,23 @@ pub(crate) async fn target(
         protocols: rules.protocols,
         fallback,
         minimum_transport: required(rules.minimum_transport),
-    }))
+    });
+    Ok(target.and_then(|target| bound(host, login, target)))
+}
+
+/// The target, if the Secret is meant for it.
+fn bound(host: &ResolvedHost, login: &Login, target: BmcTarget) -> Result<BmcTarget, Obstacle> {
+    let binding = login.binding.as_ref().map_err(Clone::clone);
+    binding
+        .and_then(|binding| binding.narrow(target))
+        .map_err(|error| {
+            let detail = format!(
+                "{}: Secret {} is not offered: {error}",
+                host.place(),
+                login.secret
+            );
+            Obstacle::new(Reason::BmcCredentialsForOthers, detail)
+        })
 }
 
 /// The policy's word for a protection, as power control has it.

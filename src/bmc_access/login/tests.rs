@@ -7,6 +7,7 @@ fn a_login_shows_the_keys_of_its_secret_and_no_value() {
         secret: "metal/bmc".to_owned(),
         version: "7".to_owned(),
         is_held: false,
+        binding: Ok(Binding::default()),
         data: SecretData(BTreeMap::from([("password".to_owned(), value("canary"))])),
     };
     let shown = format!("{login:?}");

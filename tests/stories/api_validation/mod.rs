@@ -96,14 +96,18 @@ async fn a_template_cannot_name_a_machine_or_a_node() -> world::Outcome {
 }
 
 #[tokio::test]
-async fn machine_and_node_of_a_remediation_cannot_be_changed() -> world::Outcome {
+async fn machine_node_and_fencing_mode_of_a_remediation_cannot_be_changed() -> world::Outcome {
     let kinds = Kinds::new().await?;
     let api = kinds.api("PowerCycleRemediation");
-    for field in ["machineName", "nodeName"] {
+    for (field, one, two) in [
+        ("machineName", "one", "two"),
+        ("nodeName", "one", "two"),
+        ("fencingMode", "OutOfServiceTaint", "NodeDeletion"),
+    ] {
         for (what, before, after) in [
-            ("changed", json!("one"), json!("two")),
-            ("added", Value::Null, json!("two")),
-            ("removed", json!("one"), Value::Null),
+            ("changed", json!(one), json!(two)),
+            ("added", Value::Null, json!(two)),
+            ("removed", json!(one), Value::Null),
         ] {
             let name = format!("{}-{what}", field.to_lowercase());
             let object = json!({
@@ -155,7 +159,7 @@ async fn defaults_are_filled_in() -> world::Outcome {
     let limits = json!({"paused": false, "healthChecker": "Auto", "triggers": strategy, "bmc": {
         "allowedNetworks": [], "protocols": ["Redfish"], "minimumTransport": "VerifiedTLS",
         "readiness": {"interval": "21600s"},
-    }, "controlPlane": "Refuse", "limits": {
+    }, "controlPlane": "Refuse", "allowed": {"namespaces": {}}, "limits": {
         "maxConcurrent": "10%", "maxPerWindow": "10%", "window": "600s",
         "failureDomain": {"label": "topology.kubernetes.io/zone", "maxConcurrent": "5%"},
         "maxUnhealthy": "30%", "coolDown": "120s", "startupHold": "60s", "maxFailed": "10%",

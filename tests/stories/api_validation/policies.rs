@@ -82,3 +82,67 @@ async fn there_is_one_policy_and_its_networks_are_networks() -> world::Outcome {
     }
     Ok(())
 }
+
+#[tokio::test]
+async fn what_is_allowed_is_what_there_is_and_does_not_contradict_triggers() -> world::Outcome {
+    let kinds = Kinds::new().await?;
+    let kind = "RemediationPolicy";
+    let lists = ["machines", "endpoints", "requests"];
+    for list in lists {
+        for (names, says) in [
+            (json!(["Tenant"]), "should match"),
+            (json!(["tenant_a"]), "should match"),
+            (json!(["a.b"]), "should match"),
+            (json!(["-a"]), "should match"),
+            (json!(["*"]), "should match"),
+            (json!([""]), "should match"),
+            (json!(["a".repeat(64)]), "may not be more than 63"),
+            (json!([null]), "must be of type string"),
+            (json!("a"), "must be of type array"),
+        ] {
+            let spec = json!({"allowed": {"namespaces": {list: names}}});
+            let says = [&format!("spec.allowed.namespaces.{list}"), says];
+            let refused = kinds.refuses(kind, "default", &spec, &says).await;
+            refused.with_context(|| spec.to_string())?;
+        }
+    }
+    for (list, good) in [
+        (
+            "fencingModes",
+            json!(["Automatic", "OutOfServiceTaint", "NodeDeletion"]),
+        ),
+        ("hostControls", json!(["Managed", "Direct"])),
+        ("escalations", json!(["None", "MachineOwner", "MachineDeletion"])),
+    ] {
+        for (values, says) in [
+            (json!(["Hope"]), "Unsupported value"),
+            (json!([]), "at least 1 items"),
+        ] {
+            let spec = json!({"allowed": {list: values}});
+            let says = [&format!("spec.allowed.{list}"), says];
+            let refused = kinds.refuses(kind, "default", &spec, &says).await;
+            refused.with_context(|| spec.to_string())?;
+        }
+        let field = list.trim_end_matches('s');
+        let says = [&format!("triggers.{field} has to be among allowed.{list}")[..]];
+        let by_default = json!({"allowed": {list: [good[1]]}});
+        kinds.refuses(kind, "default", &by_default, &says).await?;
+        let stated = json!({"allowed": {list: [good[0]]}, "triggers": {field: good[1]}});
+        kinds.refuses(kind, "default", &stated, &says).await?;
+        let agreed = json!({"allowed": {list: [good[1]]}, "triggers": {field: good[1]}});
+        kinds.try_out(kind, "default", &agreed).await?;
+        kinds
+            .try_out(kind, "default", &json!({"allowed": {list: good}}))
+            .await?;
+    }
+    for namespaces in [
+        json!({"machines": ["a", "b-1", "0"], "endpoints": [], "requests": ["a".repeat(63)]}),
+        // The daemon takes what has nothing behind its name for none.
+        json!({"machines": null, "endpoints": null, "requests": null}),
+    ] {
+        let good = json!({"allowed": {"namespaces": namespaces}});
+        let taken = kinds.try_out(kind, "default", &good).await?;
+        assert_eq!(taken.data["spec"]["allowed"]["namespaces"], namespaces);
+    }
+    Ok(())
+}

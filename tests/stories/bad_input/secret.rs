@@ -1,11 +1,17 @@
 //! Secrets that cannot be used, and logins that the BMC rejects.
 
+use anyhow::Result;
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{Api, Patch, PatchParams};
+use remediator_bmc::{FOR_ADDRESSES, FOR_FINGERPRINTS};
 use remediator_core::phase::Reason;
 use serde_json::{Value, json};
-use world::objects;
 use world::refusal::{self, Case};
+use world::{World, WorldHost, objects};
 
 use super::daemon;
+
+const OTHER_FINGERPRINT: &str = "abababababababababababababababababababababababababababababababab";
 
 #[tokio::test]
 async fn a_secret_without_credentials_is_named_and_a_corrected_one_is_used() -> world::Outcome {
@@ -97,5 +103,80 @@ async fn a_rejected_login_is_tried_once_and_again_when_the_secret_changes() -> w
     objects::patch_secret(&world, &host.name, right).await?;
     refusal::goes_on(&world, host).await?;
     assert_eq!(refusal::logins(&host.bmc), 2);
+    Ok(())
+}
+
+/// Its annotations; those of earlier calls stay.
+async fn annotate(world: &World, host: &WorldHost, annotations: Value) -> Result<()> {
+    let secrets = Api::<Secret>::namespaced(world.client.clone(), &world.namespace);
+    let change = Patch::Merge(json!({"metadata": {"annotations": annotations}}));
+    let name = format!("{}-bmc", host.name);
+    secrets.patch(&name, &PatchParams::default(), &change).await?;
+    Ok(())
+}
+
+fn bound(what: &'static str, says: &[&'static str], annotation: &'static str, value: &'static str) -> Case {
+    let named = ["Secret", "{host}-bmc is not offered", annotation];
+    let says: Vec<_> = named.into_iter().chain(says.iter().copied()).collect();
+    Case::new(what, Reason::BmcCredentialsForOthers, &says)
+        .broken_by(move |world, host| Box::pin(annotate(world, host, json!({annotation: value}))))
+}
+
+#[tokio::test]
+async fn a_secret_that_is_for_other_bmcs_is_offered_to_none_until_it_is_for_this_one() -> world::Outcome {
+    let daemon = &daemon().await?;
+    let unpinned = "not verified by fingerprints";
+    let mut cases = [
+        bound(
+            "another address",
+            &["does not name 127."],
+            FOR_ADDRESSES,
+            "192.0.2.1, bmc.example",
+        ),
+        bound("a network", &["must hold hosts"], FOR_ADDRESSES, "127.0.0.0/8"),
+        bound("nothing", &["must hold hosts"], FOR_ADDRESSES, ""),
+        bound(
+            "an unknown annotation",
+            &["are known"],
+            "baremetal-remediator.io/for-address",
+            "127.0.0.1",
+        ),
+        bound("no fingerprint", &["must hold SHA-256"], FOR_FINGERPRINTS, "ab"),
+        bound("a CA", &[unpinned], FOR_FINGERPRINTS, OTHER_FINGERPRINT),
+        bound(
+            "another fingerprint",
+            &["names none"],
+            FOR_FINGERPRINTS,
+            OTHER_FINGERPRINT,
+        )
+        .broken_by(|world, host| {
+            Box::pin(async move {
+                let fingerprint = host.bmc.certificate_sha256_fingerprint();
+                let tls = json!({"tls": {"fingerprints": [fingerprint]}});
+                objects::patch_endpoint(world, &host.name, tls).await?;
+                annotate(world, host, json!({FOR_FINGERPRINTS: OTHER_FINGERPRINT})).await
+            })
+        }),
+    ];
+    let world = refusal::make(&daemon.cluster, "bound", &mut cases).await?;
+    let refused = refusal::all_refused(&world, daemon, &cases).await?;
+    for one in &refused {
+        refusal::never_contacted(&one.host.bmc)?;
+    }
+
+    for one in &refused {
+        let bmc = &one.host.bmc;
+        let mut right = json!({
+            FOR_ADDRESSES: format!("192.0.2.1,{}", bmc.address()), FOR_FINGERPRINTS: null,
+            "baremetal-remediator.io/for-address": null,
+        });
+        if one.what == "another fingerprint" {
+            right[FOR_FINGERPRINTS] = json!(bmc.certificate_sha256_fingerprint());
+        }
+        annotate(&world, one.host, right).await?;
+    }
+    let going_on = refused.iter().map(|one| refusal::goes_on(&world, one.host));
+    let results = futures::future::join_all(going_on).await;
+    refusal::collect(refused.iter().map(|one| one.what), results)?;
     Ok(())
 }

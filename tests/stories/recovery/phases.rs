@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 use bmc_simulator::{Command, Event};
 use kube::api::DeleteParams;
+use remediator_bmc::Protocol;
 use world::{HostOptions, World, WorldHost};
 
 use super::shared::{put_back, secret_of, secrets};
@@ -22,8 +23,11 @@ const GONE: [Option<Gone>; 5] = [
     None,
 ];
 
-fn slow_at(command: Command) -> HostOptions {
-    let mut options = HostOptions::default();
+fn slow_at(command: Command, protocol: Protocol) -> HostOptions {
+    let mut options = HostOptions {
+        protocol,
+        ..HostOptions::default()
+    };
     if command == Command::ForceOff {
         options.delays.off = HELD.into();
     } else {
@@ -43,11 +47,11 @@ async fn lose(world: &World, host: &WorldHost, gone: Option<Gone>) -> Result<()>
 }
 
 /// All hosts lose what they were found by as soon as their BMCs have taken this command.
-async fn comes_back_from(name: &str, command: Command) -> Result<()> {
+async fn comes_back_from(name: &str, command: Command, protocol: Protocol) -> Result<()> {
     let cluster = &control_plane().await?;
-    let world = World::new(cluster, name, GONE.map(|_| slow_at(command)).into()).await?;
+    let world = World::new(cluster, name, GONE.map(|_| slow_at(command, protocol)).into()).await?;
     world.health_check().await?;
-    world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
+    world::set_policy(&world.client, world::daemon::policy_for(&["Redfish", "IPMI"])).await?;
     let daemon = world::daemon::start(cluster, DAEMON, "info")?;
     let reported = world
         .hosts
@@ -73,10 +77,20 @@ async fn comes_back_from(name: &str, command: Command) -> Result<()> {
 
 #[tokio::test]
 async fn a_host_comes_back_when_its_objects_go_as_it_is_powered_off() -> world::Outcome {
-    Ok(comes_back_from("lost-off", Command::ForceOff).await?)
+    Ok(comes_back_from("lost-off", Command::ForceOff, Protocol::Redfish).await?)
 }
 
 #[tokio::test]
 async fn a_host_comes_back_when_its_objects_go_as_it_is_powered_on() -> world::Outcome {
-    Ok(comes_back_from("lost-on", Command::On).await?)
+    Ok(comes_back_from("lost-on", Command::On, Protocol::Redfish).await?)
+}
+
+#[tokio::test]
+async fn a_host_over_ipmi_comes_back_when_its_objects_go_as_it_is_powered_off() -> world::Outcome {
+    Ok(comes_back_from("lost-ipmi-off", Command::ForceOff, Protocol::Ipmi).await?)
+}
+
+#[tokio::test]
+async fn a_host_over_ipmi_comes_back_when_its_objects_go_as_it_is_powered_on() -> world::Outcome {
+    Ok(comes_back_from("lost-ipmi-on", Command::On, Protocol::Ipmi).await?)
 }

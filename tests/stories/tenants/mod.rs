@@ -5,10 +5,12 @@
 //! and never waits for anything that the attacker made.
 #![allow(clippy::indexing_slicing, reason = "a test that fails says so")]
 
+mod allowed;
 mod attempt;
 mod claims;
 mod editor;
 mod requests;
+mod unlisted;
 
 use std::collections::BTreeSet;
 use std::time::Duration;

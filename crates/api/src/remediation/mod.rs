@@ -67,7 +67,7 @@ use remediator_core::strategy::{Escalation, FencingMode, HostControl};
         description = "The story so far"
     )
 )]
-#[schemars(extend("x-kubernetes-validations" = [{"rule": "has(self.machineName) == has(oldSelf.machineName) && (!has(self.machineName) || self.machineName == oldSelf.machineName)", "message": "machineName cannot be changed; create another PowerCycleRemediation"}, {"rule": "has(self.nodeName) == has(oldSelf.nodeName) && (!has(self.nodeName) || self.nodeName == oldSelf.nodeName)", "message": "nodeName cannot be changed; create another PowerCycleRemediation"}]))]
+#[schemars(extend("x-kubernetes-validations" = [{"rule": "has(self.machineName) == has(oldSelf.machineName) && (!has(self.machineName) || self.machineName == oldSelf.machineName)", "message": "machineName cannot be changed; create another PowerCycleRemediation"}, {"rule": "has(self.nodeName) == has(oldSelf.nodeName) && (!has(self.nodeName) || self.nodeName == oldSelf.nodeName)", "message": "nodeName cannot be changed; create another PowerCycleRemediation"}, {"rule": "self.fencingMode == oldSelf.fencingMode", "message": "fencingMode cannot be changed; create another PowerCycleRemediation"}]))]
 #[serde(rename_all = "camelCase")]
 pub struct PowerCycleRemediationSpec {
     /// The Machine, in the same namespace. Default: the Machine among the owners, else, if no Node is

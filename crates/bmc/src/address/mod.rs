@@ -24,6 +24,15 @@ const MAX_ADDRESS: usize = 2048;
 /// Paths that stand for "no system is named" (contract of metal3: Ironic then takes the only one).
 const NO_SYSTEM: [&str; 4] = ["", "/", "/redfish/v1", "/redfish/v1/"];
 
+/// Reads a host, perhaps with a port, as it stands without a scheme; IPv6 also without brackets.
+pub(crate) fn host_and_port(text: &str) -> Option<(Host, Option<u16>)> {
+    if let Ok(address) = text.parse() {
+        return Some((Host::Ip(address), None));
+    }
+    let (host, port) = split_authority(text).ok().filter(|_| !text.ends_with(':'))?;
+    Some((Host::parse(host).ok()?, port))
+}
+
 /// What carries Redfish. Meaningless for IPMI, where it reads [`Transport::Https`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Transport {

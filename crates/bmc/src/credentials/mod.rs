@@ -1,11 +1,13 @@
 //! BMC credentials out of a Secret.
 
+mod binding;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
+pub use binding::{Binding, BindingError, FOR_ADDRESSES, FOR_FINGERPRINTS};
 use zeroize::Zeroizing;
 
 /// Longest user name or password, in bytes. Redfish services end at 127 or less.

@@ -5,6 +5,7 @@
 //! do about an obstacle ([`Obstacles::against_a_new_trigger`], [`Obstacles::against_taking_up`]), and in no rule.
 //! Who goes first among those that may be power-cycled is decided by [`super::admission`].
 
+mod allowed;
 mod control_plane;
 mod machine;
 mod node_match;
@@ -15,6 +16,7 @@ mod request;
 mod tests;
 mod without_node;
 
+pub use allowed::{endpoint_is_allowed, machine_is_allowed, strategy_is_allowed};
 pub(crate) use control_plane::control_plane_objection;
 pub(crate) use node_match::contradiction;
 pub use obstacles::{Ineligible, Obstacles, Rule};
@@ -33,6 +35,7 @@ use crate::health::target::ClusterState;
 use crate::health::{Health, HealthCheck};
 use crate::journal::{Journal, NoNode};
 use crate::phase::Reason;
+use crate::strategy::Strategy;
 
 /// A grace period ends strictly after its time; machine-api-operator looks one second later, too.
 const PAST_GRACE: SignedDuration = SignedDuration::from_secs(1);
@@ -63,6 +66,10 @@ pub enum Signal {
 pub struct Candidate<'a> {
     /// How the remediation came to be.
     pub origin: Origin,
+    /// Where the remediation is or would be.
+    pub namespace: &'a str,
+    /// What it would do, where that was chosen.
+    pub strategy: Option<&'a Strategy>,
     /// Whether it is still asked for.
     pub signal: Signal,
     /// The UID that the Machine must have, when it was asked for a certain one.
@@ -102,8 +109,14 @@ impl<'a> Candidate<'a> {
         node: &'a Lookup<Node>,
         health_checks: &'a [Lookup<HealthCheck>],
     ) -> Self {
+        let namespace = match &machine {
+            Lookup::Present(machine) => machine.namespace.as_str(),
+            Lookup::Absent | Lookup::Unreadable(_) => "",
+        };
         Self {
             origin: Origin::Annotation,
+            namespace,
+            strategy: None,
             signal: Signal::Stands,
             machine_uid: None,
             named_node: None,
@@ -133,6 +146,8 @@ impl<'a> Candidate<'a> {
         };
         Self {
             origin: facts.origin,
+            namespace: &facts.namespace,
+            strategy: facts.strategy.as_ref().ok(),
             signal,
             machine_uid: facts.expected_machine_uid.as_deref(),
             named_node: facts.named_node.as_deref(),
@@ -189,6 +204,7 @@ pub fn examine<'a>(candidate: &Candidate<'a>, now: Timestamp) -> Result<Eligible
     found.extend(machine.into_iter().flat_map(machine::obstacles));
     let forbidden = candidate.policy.and_then(|seen| policy(seen).err());
     found.extend(forbidden.map(|obstacle| Rule::PolicyAllows.broken(obstacle)));
+    found.extend(allowed::obstacles(candidate, machine));
     if let (Some(cycles), Some(machine)) = (candidate.power_cycles, machine) {
         found.extend(repeats::too_soon(&machine.name, cycles, now));
         found.extend(repeats::in_vain(&machine.name, candidate.in_vain, now));

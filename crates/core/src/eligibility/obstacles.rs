@@ -27,6 +27,8 @@ pub enum Rule {
     NodeBelongs,
     /// The administrator lets something new begin. That stops what is new, and no recovery from being seen.
     PolicyAllows,
+    /// The administrator allows the namespace, and what the request has chosen.
+    AllowedHere,
     /// Neither the Machine nor its Cluster is paused.
     NotPaused,
     /// Nobody else answers the trigger.
@@ -131,7 +133,11 @@ impl Obstacles {
         self.find(|rule| {
             matches!(
                 rule,
-                Rule::PolicyAllows | Rule::NotPaused | Rule::TriggerIsOurs | Rule::HealthCheckAsks
+                Rule::PolicyAllows
+                    | Rule::AllowedHere
+                    | Rule::NotPaused
+                    | Rule::TriggerIsOurs
+                    | Rule::HealthCheckAsks
             )
         })
     }
@@ -146,6 +152,7 @@ impl Obstacles {
             | Rule::MachineIsOurs
             | Rule::ControlPlane
             | Rule::NodeBelongs
+            | Rule::AllowedHere
             | Rule::NotPaused
             | Rule::TriggerIsOurs
             | Rule::HealthCheckAsks
@@ -172,6 +179,7 @@ impl Obstacles {
                     | Rule::MachineKnown
                     | Rule::MachineStays
                     | Rule::MachineIsOurs
+                    | Rule::AllowedHere
                     | Rule::NotPaused
                     | Rule::TriggerIsOurs
             )

@@ -1,13 +1,14 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::*;
-use crate::facts::{NodeCondition, NodeReport, OutOfService};
+use crate::facts::{Allowed, AllowedNamespaces, NodeCondition, NodeReport, OutOfService};
 use crate::health::UnhealthyCondition;
 use crate::health::dialect::Dialect;
 use crate::health::rules::{RawCondition, RawRules, Rules};
 use crate::health::target::MachineState;
 use crate::identity::SystemUuid;
 use crate::machine_api::MachineApi;
+use crate::strategy::{Escalation, FencingMode, HostControl};
 
 /// So many minutes after some time.
 fn at(minute: i64) -> Timestamp {
@@ -19,6 +20,7 @@ fn at(minute: i64) -> Timestamp {
 #[derive(Clone)]
 struct Known {
     origin: Origin,
+    strategy: Strategy,
     signal: Signal,
     machine_uid: Option<String>,
     policy: Lookup<Policy>,
@@ -36,6 +38,7 @@ impl Known {
     fn with_node() -> Self {
         Self {
             origin: Origin::Annotation,
+            strategy: Strategy::default(),
             signal: Signal::OnMachine { cleared_by_us: false },
             machine_uid: Some("machine-uid".to_owned()),
             policy: Lookup::Present(Policy::in_tests(false)),
@@ -64,6 +67,12 @@ impl Known {
         known
     }
 
+    fn allow(&mut self, edit: impl FnOnce(&mut Allowed)) {
+        if let Lookup::Present(policy) = &mut self.policy {
+            edit(&mut policy.allowed);
+        }
+    }
+
     fn edit_machine(&mut self, edit: impl FnOnce(&mut Machine)) {
         if let Lookup::Present(machine) = &mut self.machine {
             edit(machine);
@@ -85,6 +94,8 @@ impl Known {
     fn examined(&self) -> Result<Eligible<'_>, Obstacles> {
         let candidate = Candidate {
             origin: self.origin,
+            namespace: "machines",
+            strategy: Some(&self.strategy),
             signal: self.signal,
             machine_uid: self.machine_uid.as_deref(),
             named_node: None,
@@ -347,6 +358,24 @@ fn cases_with_node() -> Vec<Case> {
             (true, true),
         ),
         (
+            |known| known.allow(|allowed| allowed.namespaces.machines = Some(["others".to_owned()].into())),
+            Rule::AllowedHere,
+            Reason::NamespaceNotAllowed,
+            (false, false),
+        ),
+        (
+            |known| known.allow(|allowed| allowed.namespaces.endpoints = Some([].into())),
+            Rule::AllowedHere,
+            Reason::NamespaceNotAllowed,
+            (false, false),
+        ),
+        (
+            |known| known.allow(|allowed| allowed.escalations = Some(vec![Escalation::MachineOwner])),
+            Rule::AllowedHere,
+            Reason::StrategyNotAllowed,
+            (false, false),
+        ),
+        (
             |known| known.edit_machine(|machine| machine.pause = Some("is paused".to_owned())),
             Rule::NotPaused,
             Reason::MachinePaused,
@@ -486,9 +515,11 @@ fn of_two_broken_rules_the_first_in_order_is_told_and_none_is_lost() {
     let excludes = |one: Rule, other: Rule| {
         let of_node = |rule| matches!(rule, Rule::Unhealthy | Rule::NodeBelongs | Rule::UnhealthyForLong);
         let of_checks = |rule| matches!(rule, Rule::TriggerIsOurs | Rule::HealthCheckAsks);
+        let of_policy = |rule| matches!(rule, Rule::PolicyAllows | Rule::AllowedHere);
         let without_a_judge = |a, b| of_checks(a) && (of_node(b) || b == a);
         of_node(one) && of_node(other)
             || of_checks(one) && of_checks(other)
+            || of_policy(one) && of_policy(other)
             || without_a_judge(one, other)
             || without_a_judge(other, one)
             || one == Rule::ControlPlane && of_node(other)
@@ -562,4 +593,86 @@ fn a_valid_lease_contradicts_a_silent_node() {
     assert_eq!(contradiction(&node("Unknown"), &report(-1), at(0)), None);
     let found = contradiction(&node("Unknown"), &report(0), at(0)).map(|obstacle| obstacle.reason);
     assert_eq!(found, Some(Reason::NodeStillReporting));
+}
+
+#[test]
+fn what_the_policy_does_not_allow_is_told_by_its_field_and_what_it_lists_is_let_pass() {
+    type Narrow = fn(&mut Allowed);
+    let of_others = || Some(["others".to_owned()].into());
+    let cases: [(Narrow, &str); 6] = [
+        (
+            |allowed| allowed.namespaces.machines = Some([].into()),
+            "Machine worker is in namespace machines, which spec.allowed.namespaces.machines of the RemediationPolicy does \
+             not list",
+        ),
+        (
+            |allowed| allowed.namespaces.endpoints = Some([].into()),
+            "BMCEndpoint/worker is in namespace machines, which spec.allowed.namespaces.endpoints",
+        ),
+        (
+            |allowed| allowed.namespaces.requests = Some([].into()),
+            "this request is in namespace machines, which spec.allowed.namespaces.requests",
+        ),
+        (
+            |allowed| allowed.fencing_modes = Some(vec![FencingMode::OutOfServiceTaint]),
+            "fencingMode is Automatic, and spec.allowed.fencingModes of the RemediationPolicy lists [OutOfServiceTaint]",
+        ),
+        (
+            |allowed| allowed.host_controls = Some(vec![HostControl::Direct]),
+            "hostControl is Managed, and spec.allowed.hostControls of the RemediationPolicy lists [Direct]",
+        ),
+        (
+            |allowed| allowed.escalations = Some(vec![Escalation::MachineOwner]),
+            "escalation is None, and spec.allowed.escalations of the RemediationPolicy lists [MachineOwner]",
+        ),
+    ];
+    for (narrow, says) in cases {
+        let mut known = Known::with_node();
+        known.origin = Origin::Request;
+        known.signal = Signal::Stands;
+        known.health_checks.clear();
+        assert!(known.examined().is_ok(), "{says}: {:?}", known.rules());
+        known.allow(narrow);
+        let refused = known.examined().expect_err(says);
+        assert!(refused.first().obstacle.detail.starts_with(says), "{refused:?}");
+        // It is not among those lists that name everything else.
+        if let Lookup::Present(policy) = &mut known.policy {
+            let namespaces = &mut policy.allowed.namespaces;
+            for list in [
+                &mut namespaces.machines,
+                &mut namespaces.endpoints,
+                &mut namespaces.requests,
+            ] {
+                *list = list.take().and_then(|_| of_others());
+            }
+        }
+        assert_eq!(known.rules(), [Rule::AllowedHere], "{says}");
+        let here = ["machines".to_owned(), "others".to_owned()];
+        known.allow(|allowed| {
+            *allowed = Allowed {
+                namespaces: AllowedNamespaces {
+                    machines: Some(here.clone().into()),
+                    endpoints: Some(here.clone().into()),
+                    requests: Some(here.into()),
+                },
+                fencing_modes: Some(vec![FencingMode::NodeDeletion, FencingMode::Automatic]),
+                host_controls: Some(vec![HostControl::Managed]),
+                escalations: Some(vec![Escalation::MachineOwner, Escalation::None]),
+            };
+        });
+        assert!(known.examined().is_ok(), "{says}: {:?}", known.rules());
+    }
+}
+
+#[test]
+fn lists_of_namespaces_are_about_nothing_else() {
+    let none = || Some([].into());
+    let mut known = Known::with_node();
+    known.allow(|allowed| allowed.namespaces.requests = none());
+    assert!(known.examined().is_ok(), "a trigger is no request");
+    if let Ok(host) = &mut known.host {
+        host.reference = "BareMetalHost/worker".to_owned();
+    }
+    known.allow(|allowed| allowed.namespaces.endpoints = none());
+    assert!(known.examined().is_ok(), "a BareMetalHost is no BMCEndpoint");
 }

@@ -1,10 +1,12 @@
 //! Everything a decision may be based on, as plain data.
 
+mod allowed;
 mod control_plane;
 mod objects;
 #[cfg(test)]
 mod tests;
 
+pub use allowed::{Allowed, AllowedNamespaces};
 pub use control_plane::{
     ControlPlane, ControlPlaneRule, Member, Members, Role, Standing, is_of_control_plane,
 };
@@ -108,6 +110,8 @@ pub struct Facts {
     pub strategy: Result<Strategy, Obstacle>,
     /// How the remediation came to be.
     pub origin: Origin,
+    /// The namespace of the remediation, and of all that it refers to.
+    pub namespace: String,
     /// When the remediation object was created.
     pub created: Timestamp,
     /// Whether the remediation object is being deleted.
@@ -244,6 +248,8 @@ pub struct Policy {
     pub paused: bool,
     /// How many hosts may be powered off, and when none may.
     pub limits: Limits,
+    /// What may be in which namespace, and what requests may choose.
+    pub allowed: Allowed,
 }
 
 #[cfg(test)]
@@ -254,7 +260,11 @@ impl Policy {
             unhealthy: crate::brakes::Share::Count(2),
             ..Limits::none()
         };
-        Self { paused, limits }
+        Self {
+            paused,
+            limits,
+            allowed: Allowed::default(),
+        }
     }
 }
 

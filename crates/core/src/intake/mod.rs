@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use jiff::Timestamp;
 
 use super::eligibility::{self, Candidate, Obstacles};
-use super::facts::{ControlPlane, Lookup, Machine, Node, Obstacle};
+use super::facts::{ControlPlane, Lookup, Machine, Node, Obstacle, Policy};
 use super::health::HealthCheck;
 use super::phase::Phase;
 use super::quarantine::Quarantine;
@@ -58,12 +58,20 @@ impl Intake {
     }
 }
 
-/// Decides about the trigger of a Machine: by its Node, the health checks of its namespace that select it or cannot be
-/// read, the control plane that it may be of, and the remediations that it has or had. Names are counted up from 1 for each Machine, so that of two creations
+/// What is around a Machine: its Node, the health checks of its namespace that select it or cannot be read, the control
+/// plane that it may be of, and the administrator's limits.
+pub type Around<'a> = (
+    &'a Lookup<Node>,
+    &'a [Lookup<HealthCheck>],
+    &'a ControlPlane,
+    &'a Lookup<Policy>,
+);
+
+/// Decides about the trigger of a Machine, by the remediations that it has or had. Names are counted up from 1 for each Machine, so that of two creations
 /// for the same trigger the API server refuses one; a name that is taken is passed over.
 pub fn decide(
     machine: &Machine,
-    (node, health_checks, control_plane): (&Lookup<Node>, &[Lookup<HealthCheck>], &ControlPlane),
+    (node, health_checks, control_plane, policy): Around<'_>,
     remediations: &[Remediation],
     is_taken: impl Fn(&str) -> bool,
     now: Timestamp,
@@ -89,6 +97,7 @@ pub fn decide(
         power_cycles: Some(&power_cycles),
         in_vain: &in_vain,
         control_plane,
+        policy: Some(policy),
         ..Candidate::of_trigger(Lookup::Present(machine), node, health_checks)
     };
     let examined = eligibility::examine(&candidate, now).err();

@@ -2,7 +2,8 @@ use jiff::SignedDuration;
 
 use super::*;
 use crate::facts::{
-    ControlPlaneRule, Member, Members, NodeCondition, NodeReport, OutOfService, Role, Standing,
+    AllowedNamespaces, ControlPlaneRule, Member, Members, NodeCondition, NodeReport, OutOfService, Role,
+    Standing,
 };
 use crate::health::UnhealthyCondition;
 use crate::health::target::MachineState;
@@ -61,9 +62,18 @@ fn earlier(name: &str, phase: Phase) -> Remediation {
     }
 }
 
+fn policy() -> Lookup<Policy> {
+    Lookup::Present(Policy::in_tests(false))
+}
+
 fn decided(remediations: &[Remediation], taken: &[&str]) -> Intake {
     let is_taken = |name: &str| taken.contains(&name);
-    let known = (&node("Unknown"), &vouching()[..], &ControlPlane::default());
+    let known = (
+        &node("Unknown"),
+        &vouching()[..],
+        &ControlPlane::default(),
+        &policy(),
+    );
     decide(&machine("worker"), known, remediations, is_taken, at(0))
 }
 
@@ -205,7 +215,12 @@ fn the_trigger_of_a_node_that_is_well_does_not_wait_for_such_a_pause() {
         failed_untouched: Some(at(0)),
         ..earlier("worker-1", Phase::Failed)
     };
-    let known = (&node("True"), &vouching()[..], &ControlPlane::default());
+    let known = (
+        &node("True"),
+        &vouching()[..],
+        &ControlPlane::default(),
+        &policy(),
+    );
     let decision = decide(&machine("worker"), known, &[failed], |_| false, at(0));
     assert_eq!(decision, created("worker-2"));
 }
@@ -237,7 +252,7 @@ fn after_power_cycles(ready: &str, ended: &[i64]) -> Intake {
             ..earlier(&format!("worker-{number}"), Phase::Succeeded)
         })
         .collect();
-    let known = (&node(ready), &vouching()[..], &ControlPlane::default());
+    let known = (&node(ready), &vouching()[..], &ControlPlane::default(), &policy());
     decide(&machine("worker"), known, &remediations, |_| false, at(0))
 }
 
@@ -342,7 +357,7 @@ fn a_host_of_the_control_plane_is_refused_until_its_node_is_well() {
         (by_machine("True").0, by_machine("True").1, false),
         (by_node("True").0, by_node("True").1, false),
     ] {
-        let known = (&node, &vouching()[..], &ControlPlane::default());
+        let known = (&node, &vouching()[..], &ControlPlane::default(), &policy());
         match decide(&machine, known, &[], |_| false, at(0)) {
             Intake::Skip { obstacle, .. } => {
                 assert!(
@@ -380,7 +395,7 @@ fn a_host_of_the_control_plane_is_taken_up_where_the_others_keep_quorum() {
         };
         let mut master = machine("worker");
         master.control_plane = true;
-        let known = (&node("Unknown"), &vouching()[..], &control_plane);
+        let known = (&node("Unknown"), &vouching()[..], &control_plane, &policy());
         let decision = decide(&master, known, &[], |_| false, at(0));
         match &decision {
             Intake::Skip { obstacle, .. } if !taken_up => {
@@ -403,7 +418,12 @@ fn a_node_that_is_well_but_of_another_machine_lifts_nothing() {
         power_cycles: vec![at(-1)],
         ..earlier("worker-1", Phase::Succeeded)
     };
-    let known = (&Lookup::Present(other), &vouching()[..], &ControlPlane::default());
+    let known = (
+        &Lookup::Present(other),
+        &vouching()[..],
+        &ControlPlane::default(),
+        &policy(),
+    );
     assert!(matches!(
         decide(&machine("worker"), known, &[over], |_| false, at(0)),
         Intake::Skip {
@@ -411,4 +431,30 @@ fn a_node_that_is_well_but_of_another_machine_lifts_nothing() {
             ..
         }
     ));
+}
+
+#[test]
+fn a_machine_of_a_namespace_that_is_not_allowed_is_left_alone_even_if_its_node_is_well() {
+    for (namespaces, is_taken_up) in [(["machines", "others"], true), (["machine", "others"], false)] {
+        let mut policy = Policy::in_tests(false);
+        policy.allowed.namespaces = AllowedNamespaces {
+            machines: Some(namespaces.map(str::to_owned).into()),
+            // It is about who else may make remediations.
+            requests: Some([].into()),
+            ..AllowedNamespaces::default()
+        };
+        let policy = Lookup::Present(policy);
+        for ready in ["Unknown", "True"] {
+            let known = (&node(ready), &vouching()[..], &ControlPlane::default(), &policy);
+            match decide(&machine("worker"), known, &[], |_| false, at(0)) {
+                Intake::Skip { obstacle, .. } => {
+                    assert!(!is_taken_up, "{obstacle:?}");
+                    assert_eq!(obstacle.reason, Reason::NamespaceNotAllowed);
+                }
+                decision @ (Intake::Nothing | Intake::Create(_)) => {
+                    assert!(is_taken_up && decision == created("worker-1"), "{decision:?}");
+                }
+            }
+        }
+    }
 }

@@ -89,6 +89,11 @@ reasons! {
     PolicyUnreadable => "Correct the RemediationPolicy named \"default\".",
     /// The pause switch is on.
     PolicyPaused => "Set spec.paused of the RemediationPolicy \"default\" to false to go on.",
+    /// The policy does not let objects of this namespace be used.
+    NamespaceNotAllowed => "Add the namespace to the field of the RemediationPolicy \"default\" that the message names, or use another one.",
+    /// The policy does not let a remediation do what this one has chosen.
+    StrategyNotAllowed => "Make a remediation with a value that is listed, or add this one to the field of the RemediationPolicy \"default\" that \
+        the message names.",
     /// The spec of the remediation, or of the template that it would be made from, cannot be followed.
     SpecInvalid => "Correct the field that the message names.",
 
@@ -223,6 +228,8 @@ reasons! {
     BmcProtocolNotAllowed => "Add the protocol to spec.bmc.protocols of the RemediationPolicy \"default\", or use a Redfish address.",
     /// The Secret does not exist or lacks a key.
     BmcCredentialsMissing => "Create the Secret with the keys username and password.",
+    /// The Secret says that it is for other BMCs, or does not say it clearly; it is offered to none.
+    BmcCredentialsForOthers => "Correct the annotation of the Secret that the message names, or give the host a Secret of its own.",
     /// The BMC rejected the login; this version of the Secret is not tried again.
     BmcCredentialsRejected => "A new version of the Secret is tried by itself, within half a minute while a remediation waits for it.",
     /// The BMC does not let the account do this.

@@ -5,7 +5,7 @@ use super::shell::{Fault, Sim, Turn};
 use super::waits::PAUSES;
 use super::world::Kubelet;
 use crate::decision::{Act, Effect};
-use crate::facts::{Lookup, Obstacle, Origin};
+use crate::facts::{Lookup, Obstacle, Origin, Policy};
 use crate::journal::EscalationKind;
 use crate::machine_api::MachineApi;
 use crate::phase::{Phase, Reason};
@@ -178,6 +178,20 @@ fn a_pause_holds_it_up_for_as_long_as_it_lasts() {
         sim.run();
         assert!(is_done(&sim), "{reason:?}: {}", sim.journal.message);
     }
+}
+
+#[test]
+fn a_policy_that_does_not_allow_it_any_more_holds_it_up() {
+    let mut sim = deletion();
+    run_until_due(&mut sim);
+    let mut narrowed = Policy::in_tests(false);
+    narrowed.allowed.escalations = Some(vec![Escalation::None]);
+    sim.world.objects.policy = Lookup::Present(narrowed);
+    sim.run_until(|sim| sim.journal.is_because(Reason::StrategyNotAllowed));
+    assert_eq!(sim.escalations, 0);
+    sim.world.objects.policy = Lookup::Present(Policy::in_tests(false));
+    sim.run();
+    assert!(is_done(&sim), "{}", sim.journal.message);
 }
 
 #[test]

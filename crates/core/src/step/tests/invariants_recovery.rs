@@ -5,10 +5,25 @@ use super::shell::{Sim, millis, strategy};
 use super::world::{Cause, at};
 use crate::facts::{Lookup, Obstacle, Origin, Policy};
 use crate::phase::{Phase, Reason};
+use crate::strategy::{Escalation, FencingMode};
+
+fn namespace_not_allowed(sim: &mut Sim) {
+    let mut policy = Policy::in_tests(false);
+    policy.allowed.namespaces.machines = Some([].into());
+    policy.allowed.namespaces.endpoints = Some([].into());
+    sim.world.objects.policy = Lookup::Present(policy);
+}
+
+fn strategy_not_allowed(sim: &mut Sim) {
+    let mut policy = Policy::in_tests(false);
+    policy.allowed.fencing_modes = Some(vec![FencingMode::NodeDeletion]);
+    policy.allowed.escalations = Some(vec![Escalation::MachineDeletion]);
+    sim.world.objects.policy = Lookup::Present(policy);
+}
 
 #[test]
 fn invariant_8_recovery_is_never_blocked() {
-    let blocks: [(&str, Change); 8] = [
+    let blocks: [(&str, Change); 10] = [
         ("paused", |sim| {
             sim.world.objects.policy = Lookup::Present(Policy::in_tests(true));
         }),
@@ -16,6 +31,8 @@ fn invariant_8_recovery_is_never_blocked() {
         ("policy unreadable", |sim| {
             sim.world.objects.policy = Lookup::Unreadable("spec".to_owned());
         }),
+        ("namespace not allowed any more", namespace_not_allowed),
+        ("strategy not allowed any more", strategy_not_allowed),
         ("spec invalid", |sim| {
             sim.strategy = Err(Obstacle::new(Reason::SpecInvalid, "spec.retries"));
         }),
@@ -44,10 +61,12 @@ fn invariant_8_recovery_is_never_blocked() {
 
 #[test]
 fn invariant_8_recovery_of_a_host_that_a_failed_attempt_left_off() {
-    let blocks: [(&str, Change); 4] = [
+    let blocks: [(&str, Change); 6] = [
         ("paused", |sim| {
             sim.world.objects.policy = Lookup::Present(Policy::in_tests(true));
         }),
+        ("namespace not allowed any more", namespace_not_allowed),
+        ("strategy not allowed any more", strategy_not_allowed),
         ("trigger gone", |sim| {
             sim.world.edit_machine(|machine| machine.state.triggered = false);
         }),
@@ -267,4 +286,23 @@ fn invariant_13_a_deleted_remediation_whose_looks_all_fail_stays_until_a_person_
         sim.turn_without_secret();
     }
     assert!(sim.gone, "{:?}: {}", sim.journal.phase, sim.journal.message);
+}
+
+#[test]
+fn what_the_policy_does_not_allow_waits_untouched_and_begins_when_it_is_allowed() {
+    for narrow in [namespace_not_allowed, strategy_not_allowed] {
+        for start in [Sim::new(), before_the_last_look()] {
+            let mut sim = start;
+            narrow(&mut sim);
+            let refused = [Reason::NamespaceNotAllowed, Reason::StrategyNotAllowed];
+            sim.run_until(|sim| {
+                sim.journal.phase == Phase::Pending
+                    && refused.iter().any(|reason| sim.journal.is_because(*reason))
+            });
+            assert_eq!(sim.power_offs(), 0);
+            sim.world.objects.policy = Lookup::Present(Policy::in_tests(false));
+            sim.run();
+            assert_eq!(sim.journal.phase, Phase::Succeeded, "{}", sim.journal.message);
+        }
+    }
 }

@@ -218,6 +218,7 @@ impl Sim {
         Facts {
             strategy: self.strategy.clone(),
             origin: self.origin,
+            namespace: "machines".to_owned(),
             created: at(0),
             deletion_requested: self.deletion_requested,
             told_to_stop: self.told_to_stop,

@@ -10,7 +10,9 @@ use super::limits_spec::LimitsSpec;
 use super::readiness_rules::ReadinessRules;
 use super::strategy_spec::StrategySpec;
 use remediator_core::checker::activation::HealthChecker;
-use remediator_core::facts::{ControlPlaneRule, Obstacle};
+use remediator_core::eligibility::strategy_is_allowed;
+use remediator_core::facts::{Allowed, ControlPlaneRule, Obstacle};
+use remediator_core::phase::Reason;
 use remediator_core::power::Protocol;
 use remediator_core::strategy::Strategy;
 
@@ -61,6 +63,11 @@ pub const POLICY_NAME: &str = "default";
     ),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
+#[schemars(extend("x-kubernetes-validations" = [
+    {"rule": "!has(self.allowed.fencingModes) || self.triggers.fencingMode in self.allowed.fencingModes", "message": "triggers.fencingMode has to be among allowed.fencingModes"},
+    {"rule": "!has(self.allowed.hostControls) || self.triggers.hostControl in self.allowed.hostControls", "message": "triggers.hostControl has to be among allowed.hostControls"},
+    {"rule": "!has(self.allowed.escalations) || self.triggers.escalation in self.allowed.escalations", "message": "triggers.escalation has to be among allowed.escalations"},
+]))]
 #[serde(rename_all = "camelCase", default)]
 pub struct RemediationPolicySpec {
     /// Nothing new is begun while true. Hosts that are off are still brought back.
@@ -84,12 +91,21 @@ pub struct RemediationPolicySpec {
     /// they, or the templates that they are made from, say themselves.
     #[schemars(default)]
     pub triggers: StrategySpec,
+    /// What those who may create objects in a namespace may have done with them. Hosts that are off are brought back
+    /// whatever this says.
+    #[schemars(default)]
+    pub allowed: Allowed,
 }
 
 impl RemediationPolicySpec {
     /// What a remediation does that is made for a trigger; see [`StrategySpec::validated`].
     pub fn strategy_of_triggers(&self) -> Result<Strategy, Obstacle> {
-        self.triggers.validated_at("spec.triggers")
+        let strategy = self.triggers.validated_at("spec.triggers")?;
+        strategy_is_allowed(&self.allowed, &strategy).map_err(|obstacle| {
+            let detail = format!("spec.triggers contradicts spec.allowed: {}", obstacle.detail);
+            Obstacle::new(Reason::SpecInvalid, detail)
+        })?;
+        Ok(strategy)
     }
 }
 
@@ -174,3 +190,6 @@ pub enum Transport {
     /// Plain HTTP where the address asks for that. Everybody on the network can read the credentials.
     PlainHTTP,
 }
+
+#[cfg(test)]
+mod tests;

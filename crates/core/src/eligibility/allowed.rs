@@ -1,0 +1,102 @@
+//! What the policy allows of a namespace, and of what a request has chosen. It stops what is new, and no recovery.
+
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+
+use super::{Candidate, Ineligible, Rule};
+use crate::facts::{Allowed, Machine, Obstacle, Origin};
+use crate::phase::Reason;
+use crate::strategy::Strategy;
+
+/// Everything that the policy does not allow of a candidate.
+pub(super) fn obstacles(candidate: &Candidate<'_>, machine: Option<&Machine>) -> Vec<Ineligible> {
+    let Some(policy) = candidate.policy.and_then(|seen| seen.present()) else {
+        return Vec::new();
+    };
+    let (allowed, namespace) = (&policy.allowed, candidate.namespace);
+    let of_machine = machine.map(|machine| machine_is_allowed(allowed, &machine.namespace, &machine.name));
+    let of_request = (candidate.origin == Origin::Request).then(|| {
+        lists(
+            allowed.namespaces.requests.as_ref(),
+            "requests",
+            namespace,
+            "this request",
+        )
+    });
+    let host = candidate.host.and_then(|host| host.as_ref().ok());
+    let of_host = host.map(|host| endpoint_is_allowed(allowed, namespace, &host.reference));
+    let chosen = candidate
+        .strategy
+        .map(|strategy| strategy_is_allowed(allowed, strategy));
+    let judged = [of_machine, of_request, of_host, chosen];
+    let refused = judged.into_iter().flatten().filter_map(Result::err);
+    refused
+        .map(|obstacle| Rule::AllowedHere.broken(obstacle))
+        .collect()
+}
+
+/// Whether a Machine may be remediated where it is.
+///
+/// # Errors
+/// [`Reason::NamespaceNotAllowed`].
+pub fn machine_is_allowed(allowed: &Allowed, namespace: &str, name: &str) -> Result<(), Obstacle> {
+    let namespaces = allowed.namespaces.machines.as_ref();
+    lists(namespaces, "machines", namespace, &format!("Machine {name}"))
+}
+
+/// Whether what describes a host may be used where it is. A BareMetalHost may, for it is used by its Machine alone.
+///
+/// # Errors
+/// [`Reason::NamespaceNotAllowed`].
+pub fn endpoint_is_allowed(allowed: &Allowed, namespace: &str, reference: &str) -> Result<(), Obstacle> {
+    if !reference.starts_with("BMCEndpoint/") {
+        return Ok(());
+    }
+    let namespaces = allowed.namespaces.endpoints.as_ref();
+    lists(namespaces, "endpoints", namespace, reference)
+}
+
+/// Whether a remediation may do what it has chosen.
+///
+/// # Errors
+/// [`Reason::StrategyNotAllowed`], naming the field.
+pub fn strategy_is_allowed(allowed: &Allowed, strategy: &Strategy) -> Result<(), Obstacle> {
+    one_of(allowed.fencing_modes.as_ref(), &strategy.fencing, "fencingMode")?;
+    one_of(
+        allowed.host_controls.as_ref(),
+        &strategy.host_control,
+        "hostControl",
+    )?;
+    one_of(allowed.escalations.as_ref(), &strategy.escalation, "escalation")
+}
+
+/// The list is not shown: who may read remediations need not know the namespaces of others.
+fn lists(
+    namespaces: Option<&BTreeSet<String>>,
+    field: &str,
+    namespace: &str,
+    what: &str,
+) -> Result<(), Obstacle> {
+    if namespaces
+        .as_ref()
+        .is_none_or(|listed| listed.contains(namespace))
+    {
+        return Ok(());
+    }
+    let detail = format!(
+        "{what} is in namespace {namespace}, which spec.allowed.namespaces.{field} of the RemediationPolicy does not list"
+    );
+    Err(Obstacle::new(Reason::NamespaceNotAllowed, detail))
+}
+
+fn one_of<T: PartialEq + Debug>(listed: Option<&Vec<T>>, chosen: &T, field: &str) -> Result<(), Obstacle> {
+    match listed {
+        Some(listed) if !listed.contains(chosen) => {
+            let detail = format!(
+                "{field} is {chosen:?}, and spec.allowed.{field}s of the RemediationPolicy lists {listed:?}"
+            );
+            Err(Obstacle::new(Reason::StrategyNotAllowed, detail))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
