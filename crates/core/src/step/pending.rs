@@ -185,7 +185,8 @@ impl<'a> Step<'a> {
         let deadline = self.pending_deadline();
         if !patient && self.now >= deadline {
             let detail = obstacle.to_string();
-            return self.fail(&Obstacle::new(Reason::PendingDeadlineExceeded, detail));
+            let late = Obstacle::new(Reason::PendingDeadlineExceeded, detail);
+            return self.fail_or_await(obstacle, &late);
         }
         self.begin_story();
         let until = until.map(|until| if patient { until } else { until.min(deadline) });
@@ -200,12 +201,16 @@ impl<'a> Step<'a> {
             return Ok(());
         }
         self.settle()?;
-        let detail = match failure {
-            Some(failure) => failure.obstacle.to_string(),
-            None if self.journal.reason.is_empty() => "the host could not be examined in time".to_owned(),
-            None => format!("{}: {}", self.journal.reason, self.journal.message),
+        let late = |detail| Obstacle::new(Reason::PendingDeadlineExceeded, detail);
+        if let Some(failure) = failure {
+            let late = late(failure.obstacle.to_string());
+            return Err(self.fail_or_await(&failure.obstacle, &late));
+        }
+        let detail = match self.journal.reason.is_empty() {
+            true => "the host could not be examined in time".to_owned(),
+            false => format!("{}: {}", self.journal.reason, self.journal.message),
         };
-        Err(self.fail(&Obstacle::new(Reason::PendingDeadlineExceeded, detail)))
+        Err(self.fail(&late(detail)))
     }
 
     /// Until when an attempt may be held up. Going back to Pending after a live check does not put it off.
@@ -270,7 +275,7 @@ impl<'a> Step<'a> {
 }
 
 /// What held it up at a live check, where the caches do not show it yet.
-fn brake_at(live: &LiveCheck) -> Option<Obstacle> {
+pub(super) fn brake_at(live: &LiveCheck) -> Option<Obstacle> {
     let policy = live.objects.policy.present()?;
     policy.limits.allow(&live.fleet, live.began).err()
 }

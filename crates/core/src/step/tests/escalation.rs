@@ -106,6 +106,8 @@ fn what_was_not_proven_or_not_tried_often_enough_bars_it() {
         ("only 1 of 2 attempts", |sim| {
             sim.run_until(|sim| sim.power_offs() == 1);
             sim.world.bmc.reachable = false;
+            sim.run_until(|sim| sim.journal.phase == Phase::AwaitingConfirmation);
+            sim.leave_off = true;
         }),
         ("the Node has no Machine", |sim| {
             let strategy = sim.strategy.clone();

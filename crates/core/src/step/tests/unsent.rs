@@ -69,9 +69,9 @@ fn a_brown_out_that_lasts_ends_the_remediation_in_time_and_quarantines_nothing()
     run_in_a_brown_out(&mut sim, |sim| sim.journal.phase.is_final());
 
     is_untouched(&sim);
-    assert_eq!(sim.journal.phase, Phase::Failed);
+    assert_eq!(sim.journal.phase, Phase::AwaitingConfirmation);
     assert!(
-        sim.journal.is_because(Reason::PendingDeadlineExceeded),
+        sim.journal.is_because(Reason::AwaitingConfirmation),
         "{}",
         sim.journal.message
     );
