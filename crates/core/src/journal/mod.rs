@@ -370,8 +370,8 @@ impl Journal {
 
     /// Whether it waits for what a person does, however long that takes.
     pub fn awaits_person(&self) -> bool {
-        let host_is_repaired = self.phase == Phase::Booting && self.rests_on_confirmation();
-        self.deadline.is_none() && (self.phase == Phase::AwaitingConfirmation || host_is_repaired)
+        let boots = self.phase == Phase::Booting && self.deadline.is_none();
+        self.phase == Phase::AwaitingConfirmation || boots && self.rests_on_confirmation()
     }
 
     /// Whether there was no Node when the power-off was decided.

@@ -20,6 +20,9 @@ impl Step<'_> {
         if self.came_back() || (facts.deletion_requested && self.came_back_since_release()) {
             return Ok(self.finish());
         }
+        if facts.leave_off && self.journal.awaits_person() {
+            return Ok(self.leave_off());
+        }
         if self.is_overdue() {
             return Ok(self.boot_failed());
         }

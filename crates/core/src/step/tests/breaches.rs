@@ -105,7 +105,9 @@ impl Explorer {
         if journal.reason == "JournalUnreadable" {
             self.breach(run, "a journal of our own that cannot be read");
         }
-        if journal.phase == Phase::Succeeded && !sim.world.host.on {
+        let last = sim.world.host.edges.last();
+        let switched_off = last.is_some_and(|edge| edge.cause == Cause::Outside);
+        if journal.phase == Phase::Succeeded && !sim.world.host.on && !switched_off {
             self.breach(run, "succeeded while off");
         }
         // It is kept for as long as the host is being brought back.
