@@ -152,7 +152,10 @@ fn is_denied(answer: kube::Result<()>, why: &str) {
 /// Asked for as a NodeHealthCheck does.
 async fn requested(world: &World, host: &WorldHost) -> Result<String> {
     let check = NodeHealthCheck::create(world, not_ready()).await?;
-    let template = json!({"metadata": {"name": "cycle"}, "spec": {"template": {"spec": strategy()}}});
+    let mut strategy = strategy();
+    // Longer than the grace period of its conditions.
+    strategy["deadlines"]["pending"] = json!("20s");
+    let template = json!({"metadata": {"name": "cycle"}, "spec": {"template": {"spec": strategy}}});
     let request = check.request(world, host, &template)?;
     world
         .remediations()

@@ -115,10 +115,9 @@ pub fn of(
         }
     };
     let escalated = escalated.map(|status| (ESCALATED, status));
-    let confirmed = match journal.phase {
-        Phase::AwaitingConfirmation => Some("False"),
-        _ => journal.rests_on_confirmation().then(|| truth(!withdrawn)),
-    };
+    let asked = journal.phase == Phase::AwaitingConfirmation;
+    let taken = journal.rests_on_confirmation() && !withdrawn;
+    let confirmed = (asked || journal.rests_on_confirmation()).then(|| truth(taken && !asked));
     let confirmed = confirmed.map(|status| (OFF_CONFIRMED, status));
     let optional = escalated.into_iter().chain(confirmed);
     statuses.into_iter().chain(optional).map(make).collect()
