@@ -74,7 +74,8 @@ pub(super) async fn confirm_off(arguments: &ConfirmOffArguments) -> anyhow::Resu
     let (how, patch) = (PatchParams::default(), Patch::Merge(patch));
     let patched = remediations.patch(name, &how, &patch);
     within("annotating the remediation", patched).await?;
-    tell(&remediation, &user)
+    tell(&remediation, &user);
+    Ok(())
 }
 
 /// The name by which the API server knows who runs this.
@@ -113,7 +114,7 @@ async fn may(client: &Client, namespace: &str, name: &str) -> anyhow::Result<boo
 }
 
 #[allow(clippy::print_stdout)] // What will happen is what the command is asked to say.
-fn tell(remediation: &PowerCycleRemediation, user: &str) -> anyhow::Result<()> {
+fn tell(remediation: &PowerCycleRemediation, user: &str) {
     let name = remediation.name_any();
     println!(
         "{user} has confirmed that the host of PowerCycleRemediation {name} is off.\n\
@@ -125,5 +126,4 @@ fn tell(remediation: &PowerCycleRemediation, user: &str) -> anyhow::Result<()> {
         keys::LEAVE_OFF_ANNOTATION,
         remediation.namespace().unwrap_or_default()
     );
-    Ok(())
 }

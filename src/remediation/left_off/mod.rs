@@ -116,7 +116,7 @@ impl BringingBack<'_> {
         let (Some(subject), Some(uid)) = (&journal.subject, uid) else {
             return After::Over("it is not known which host that is");
         };
-        let read = match self.read(memory).await {
+        let read = match Box::pin(self.read(memory)).await {
             Ok(read) => read,
             Err(why) => {
                 self.tell(format!("the host cannot be read: {why}"));

@@ -94,11 +94,8 @@ pub async fn guard_confirmations(client: &Client) -> Result<()> {
                 apply(&Api::<ValidatingAdmissionPolicy>::all(client.clone()), document).await?;
             }
             _ => {
-                apply(
-                    &Api::<ValidatingAdmissionPolicyBinding>::all(client.clone()),
-                    document,
-                )
-                .await?
+                let bindings = Api::<ValidatingAdmissionPolicyBinding>::all(client.clone());
+                apply(&bindings, document).await?;
             }
         }
     }

@@ -127,7 +127,7 @@ impl<'a> Step<'a> {
         match next {
             // The BMC is read on, whatever the word waits for.
             Next::Rest(_) if read_due <= self.now => Ok(Next::observe(Observation::Power)),
-            next => Ok(next.or_at(read_due.max(self.soon(AT_ONCE)))),
+            next @ (Next::Rest(_) | Next::Act(_)) => Ok(next.or_at(read_due.max(self.soon(AT_ONCE)))),
         }
     }
 

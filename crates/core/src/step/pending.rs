@@ -201,16 +201,14 @@ impl<'a> Step<'a> {
             return Ok(());
         }
         self.settle()?;
-        let late = |detail| Obstacle::new(Reason::PendingDeadlineExceeded, detail);
-        if let Some(failure) = failure {
-            let late = late(failure.obstacle.to_string());
-            return Err(self.fail_or_await(&failure.obstacle, &late));
-        }
-        let detail = match self.journal.reason.is_empty() {
-            true => "the host could not be examined in time".to_owned(),
-            false => format!("{}: {}", self.journal.reason, self.journal.message),
+        let detail = match failure {
+            Some(failure) => failure.obstacle.to_string(),
+            None if self.journal.reason.is_empty() => "the host could not be examined in time".to_owned(),
+            None => format!("{}: {}", self.journal.reason, self.journal.message),
         };
-        Err(self.fail(&late(detail)))
+        let late = Obstacle::new(Reason::PendingDeadlineExceeded, detail);
+        let why = failure.map_or(&late, |failure| &failure.obstacle);
+        Err(self.fail_or_await(why, &late))
     }
 
     /// Until when an attempt may be held up. Going back to Pending after a live check does not put it off.
