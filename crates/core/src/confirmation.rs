@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     fn at(seconds: i64) -> Timestamp {
-        Timestamp::from_second(1_800_000_000 + seconds).expect("in range")
+        after(Timestamp::UNIX_EPOCH, SignedDuration::from_secs(seconds))
     }
 
     fn word(seconds: i64) -> Word {

@@ -22,7 +22,8 @@ impl Explorer {
             // the same.
             let is_alive = matches!(sim.world.host.kubelet, Kubelet::Alive { .. });
             let on_a_word = sim.journal.rests_on_confirmation() && !is_alive;
-            if !race && !(on_a_word && sim.person_was_wrong()) {
+            let theirs = on_a_word && sim.person_was_wrong();
+            if !race && !theirs {
                 self.breach(run, "released while the host was on");
             }
         }
