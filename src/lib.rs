@@ -12,7 +12,8 @@
 //!
 //! 1. No workload is released unless the BMC said the literal `Off`, for the right system, at least
 //!    twice on fresh reads begun after our power-off was acknowledged, the newest at most 5 s old, and
-//!    the Node stayed silent.
+//!    the Node stayed silent; or, where the BMC does not tell, a person with the right to has said so, and the Node
+//!    stayed silent.
 //! 2. While workloads are being released the host is watched; if it comes on, releasing stops.
 //! 3. Only absolute verbs fence, `ForceOff` and `On`, and none is repeated blindly.
 //! 4. Intent is journalled before the effect; after a crash the successor reads, it does not replay.

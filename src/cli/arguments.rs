@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::cli::bmc::BmcArguments;
+use crate::cli::confirm_off::ConfirmOffArguments;
 use crate::cli::history::HistoryArguments;
 use crate::cli::plan::PlanArguments;
 
@@ -31,6 +32,9 @@ pub enum Command {
     Plan(PlanArguments),
     /// Ask, power or check a BMC from here, with the daemon's own code.
     Bmc(BmcArguments),
+    /// Say that the host of a remediation is off, whose BMC does not answer, after you have made sure. Its workloads are
+    /// released on your word.
+    ConfirmOff(ConfirmOffArguments),
     /// Export all PowerCycleRemediations as lines of JSON with a chain of hashes, or verify such an export.
     History(HistoryArguments),
     /// Print the CustomResourceDefinitions of the daemon, or write them to a folder.

@@ -2,6 +2,7 @@
 
 pub mod arguments;
 pub mod bmc;
+mod confirm_off;
 pub mod history;
 mod manifests;
 pub mod plan;
@@ -20,6 +21,7 @@ pub fn execute(arguments: Arguments) -> anyhow::Result<()> {
         Command::Bmc(arguments) => once(bmc::bmc(&arguments)),
         Command::Plan(arguments) => once(plan::plan(&arguments)),
         Command::History(arguments) => once(history::history(&arguments)),
+        Command::ConfirmOff(arguments) => once(confirm_off::confirm_off(&arguments)),
         Command::Run(arguments) => run::run(&arguments),
         Command::Manifests(arguments) => manifests::manifests(&arguments),
     }

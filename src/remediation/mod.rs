@@ -33,7 +33,7 @@ use crate::remediation::admission::Admitted;
 use crate::remediation::keepers::Keepers;
 use crate::remediation::memory::{Memories, Memory};
 use crate::report::Reporter;
-use crate::snapshot::{Sources, cached, node_lease as medik8s_lease};
+use crate::snapshot::{Sources, cached, confirm_off, node_lease as medik8s_lease};
 
 pub(crate) struct Remediator {
     pub(crate) sources: Arc<Sources>,
@@ -83,6 +83,7 @@ pub(crate) fn facts(
             .annotations()
             .get(keys::LEAVE_OFF_ANNOTATION)
             .is_some_and(|value| value == "true"),
+        confirm_off: confirm_off::said_of(remediation),
         has_finalizer: remediation.finalizers().iter().any(|one| one == keys::FINALIZER),
         expected_machine_uid: about.machine_uid,
         named_node: about.node,

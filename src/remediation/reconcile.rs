@@ -226,7 +226,8 @@ async fn resolve(
             resolved => resolved?,
         },
     };
-    let Some(host) = resolved.as_ref().ok().filter(|_| phase == Phase::Pending) else {
+    let may_begin = [Phase::Pending, Phase::AwaitingConfirmation].contains(&phase);
+    let Some(host) = resolved.as_ref().ok().filter(|_| may_begin) else {
         return Ok((resolved, admission));
     };
     admission = context.admitted.known(context, remediation, host);
@@ -281,7 +282,7 @@ async fn settle(context: &Remediator, remediation: &PowerCycleRemediation, memor
     let needs_bmc = match remediation.phase() {
         Phase::Holding | Phase::PoweringOff | Phase::Fencing | Phase::PoweringOn => true,
         // A host that may be off because of us is read on.
-        Phase::Pending | Phase::Booting | Phase::Failed => {
+        Phase::Pending | Phase::AwaitingConfirmation | Phase::Booting | Phase::Failed => {
             remediation.journal().is_some_and(Journal::may_have_left_off)
         }
         Phase::Succeeded | Phase::Cancelled => false,

@@ -84,9 +84,11 @@ impl Reporter {
             Phase::Holding | Phase::PoweringOn | Phase::Fencing if entered => return,
             Phase::Fencing if after.is_because(Reason::ReleasingWorkloads) => return,
             Phase::Booting if after.is_because(Reason::WaitingForNode) => return,
+            Phase::Pending if before.phase == Phase::AwaitingConfirmation => EventType::Normal,
             Phase::Pending
             | Phase::Holding
             | Phase::PoweringOff
+            | Phase::AwaitingConfirmation
             | Phase::Fencing
             | Phase::PoweringOn
             | Phase::Booting => EventType::Warning,

@@ -1,6 +1,7 @@
 //! The state of everything that a decision depends on: from the caches, read live, or listed by a command.
 
 pub(crate) mod cached;
+pub(crate) mod confirm_off;
 pub(crate) mod control_plane;
 pub(crate) mod host;
 pub(crate) mod listed;

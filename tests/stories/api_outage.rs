@@ -42,6 +42,7 @@ fn options(phase: Phase) -> HostOptions {
         Phase::PoweringOn => options.delays.on = Duration::from_secs(15).into(),
         Phase::Booting => options.delays.boot = Duration::from_secs(20).into(),
         Phase::Fencing
+        | Phase::AwaitingConfirmation
         | Phase::Pending
         | Phase::Holding
         | Phase::Succeeded
@@ -59,6 +60,7 @@ async fn is_in(world: &World, host: &WorldHost, phase: Phase) -> Result<()> {
         Phase::Fencing => world.is_tainted(host, LONG).await,
         Phase::PoweringOn => host.sees("the power-on", LONG, command(Command::On)).await,
         Phase::Booting
+        | Phase::AwaitingConfirmation
         | Phase::Pending
         | Phase::Holding
         | Phase::Succeeded

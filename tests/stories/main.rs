@@ -11,6 +11,7 @@ mod cluster_api;
 mod cluster_api_metal3;
 mod cluster_api_v1beta1;
 mod cluster_networks;
+mod confirm_off;
 mod control_plane;
 mod crash;
 mod escalation;

@@ -157,6 +157,7 @@ async fn invariant_13_a_request_taken_back_in_any_phase_leaves_the_host_on() -> 
             }
             Phase::Fencing => world.is_tainted(host, LONG).await?,
             Phase::Holding
+            | Phase::AwaitingConfirmation
             | Phase::PoweringOn
             | Phase::Booting
             | Phase::Succeeded

@@ -5,6 +5,13 @@ pub const FINALIZER: &str = "baremetal-remediator.io/host-is-safe";
 /// A person puts it on a PowerCycleRemediation with the value `true`, to say that its host may stay off: nobody tries to
 /// bring it back any more.
 pub const LEAVE_OFF_ANNOTATION: &str = "baremetal-remediator.io/leave-off";
+/// A person writes it on a PowerCycleRemediation, to say that its host is off, with why they know. Who may is checked by
+/// the ValidatingAdmissionPolicy `baremetal-remediator-confirm-off`.
+pub const CONFIRM_OFF_ANNOTATION: &str = "baremetal-remediator.io/confirm-off";
+/// Beside [`CONFIRM_OFF_ANNOTATION`]: the user, as the API server knows them.
+pub const CONFIRM_OFF_BY_ANNOTATION: &str = "baremetal-remediator.io/confirm-off-by";
+/// Beside [`CONFIRM_OFF_ANNOTATION`]: when they say so, by RFC 3339.
+pub const CONFIRM_OFF_AT_ANNOTATION: &str = "baremetal-remediator.io/confirm-off-at";
 /// Our finalizer on the Secret of a BMC, while a host may be off because of us.
 pub const SECRET_FINALIZER: &str = "baremetal-remediator.io/brings-host-back";
 /// Annotation on a PowerCycleRemediation that was made for a trigger annotation on its Machine.

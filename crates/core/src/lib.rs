@@ -6,6 +6,7 @@
 pub mod admission;
 pub mod brakes;
 pub mod checker;
+pub mod confirmation;
 pub mod decision;
 pub mod eligibility;
 pub mod facts;

@@ -121,14 +121,17 @@ fn proven(reads: &[&PowerRead]) -> OffProof {
 ///
 /// What Redfish and IPMI call a system cannot be compared. Where the one stands in for the other only the
 /// UUID tells, and without it the read is of another host. A journal of an earlier version does not say by which
-/// protocol its system was named: then only reads of a system of that very name are of the host.
+/// protocol its system was named: then only reads of a system of that very name are of the host. Of a host whose BMC
+/// had not answered, no name is known, and only the UUID tells.
 pub fn wrong_host(read: &PowerRead, host: HostAtBmc<'_>) -> Option<String> {
-    let other_protocol = host.protocol.is_some_and(|protocol| protocol != read.protocol);
+    let is_unnamed = host.protocol.is_none() && host.system.is_empty();
+    let other_protocol = is_unnamed || host.protocol.is_some_and(|protocol| protocol != read.protocol);
     if other_protocol && names_host(read, host) {
         return None;
     }
     if read.system != host.system && !(other_protocol && says_uuid(read)) {
-        let (answered, asked) = (&read.system, host.system);
+        let unnamed = "the one with the Node's system UUID";
+        let (answered, asked) = (&read.system, if is_unnamed { unnamed } else { host.system });
         return Some(format!("the answer was about {answered} instead of {asked}"));
     }
     let another = says_uuid(read) && !names_host(read, host);

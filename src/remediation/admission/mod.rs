@@ -221,7 +221,7 @@ impl Admitted {
     /// Takes back what a remediation was admitted to, if it goes on waiting and does not ask.
     pub(crate) fn heed(&self, uid: &str, decision: &Decision) {
         let asks = decision.act == Some(Act::Observe(Observation::Admission));
-        if decision.journal.phase == Phase::Pending && !asks {
+        if [Phase::Pending, Phase::AwaitingConfirmation].contains(&decision.journal.phase) && !asks {
             self.withdraw(uid);
         }
     }

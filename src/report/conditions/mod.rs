@@ -23,6 +23,8 @@ pub const SUCCEEDED: &str = "Succeeded";
 pub const PERMANENT_NODE_DELETION_EXPECTED: &str = "PermanentNodeDeletionExpected";
 /// Whether the host is, or in the course of this remediation was, proven off.
 pub const POWER_OFF_PROVEN: &str = "PowerOffProven";
+/// Whether a person has said that the host is off; there while that is awaited, and where workloads were released on it.
+pub const OFF_CONFIRMED: &str = "OffConfirmed";
 /// Whether the workloads of the Node were released.
 pub const WORKLOADS_RELEASED: &str = "WorkloadsReleased";
 /// Whether the Machine is being replaced, where that was asked for and decided.
@@ -113,7 +115,12 @@ pub fn of(
         }
     };
     let escalated = escalated.map(|status| (ESCALATED, status));
-    statuses.into_iter().chain(escalated).map(make).collect()
+    let asked = journal.phase == Phase::AwaitingConfirmation;
+    let taken = journal.rests_on_confirmation() && !withdrawn;
+    let confirmed = (asked || journal.rests_on_confirmation()).then(|| truth(taken && !asked));
+    let confirmed = confirmed.map(|status| (OFF_CONFIRMED, status));
+    let optional = escalated.into_iter().chain(confirmed);
+    statuses.into_iter().chain(optional).map(make).collect()
 }
 
 /// Since when a condition has this status: as it stands there, or as of now.
@@ -213,6 +220,7 @@ fn succeeded<'a>(journal: &Journal, earlier: &'a [Condition]) -> &'a str {
         Phase::Pending
         | Phase::Holding
         | Phase::PoweringOff
+        | Phase::AwaitingConfirmation
         | Phase::Fencing
         | Phase::PoweringOn
         | Phase::Booting => "Unknown",

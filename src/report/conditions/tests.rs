@@ -17,6 +17,11 @@ fn a_node_that_has_recovered_is_no_failure_that_another_remediator_has_to_answer
         (Phase::PoweringOff, Reason::PowerOffRequested, ("True", "Unknown")),
         (Phase::Fencing, Reason::Accepted, ("True", "Unknown")),
         (Phase::PoweringOn, Reason::Accepted, ("True", "Unknown")),
+        (
+            Phase::AwaitingConfirmation,
+            Reason::AwaitingConfirmation,
+            ("True", "Unknown"),
+        ),
         (Phase::Booting, Reason::WaitingForNode, ("True", "Unknown")),
         (Phase::Succeeded, Reason::Rebooted, ("False", "True")),
         (Phase::Cancelled, Reason::Recovered, ("False", "True")),

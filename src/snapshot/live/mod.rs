@@ -24,7 +24,7 @@ use crate::metal3;
 use crate::snapshot::machines::Live;
 use crate::snapshot::sources::Sources;
 use crate::snapshot::{
-    Snapshot, cached, control_plane, host, machines, node_lease, not_looked_for, producers,
+    Snapshot, cached, confirm_off, control_plane, host, machines, node_lease, not_looked_for, producers,
 };
 use crate::watch::lookup;
 use crate::watch::machine_key::{MachineKey, machine_key};
@@ -46,10 +46,11 @@ pub(crate) async fn look(
 ) -> Result<(LiveCheck, Option<SavedNode>), ShellError> {
     let began = sources.clock.now();
     let node_lease = async { Ok(node_lease::look(sources, nodes, node_name).await) };
-    let (around, (node, lease), node_lease) = tokio::try_join!(
+    let (around, (node, lease), node_lease, confirm_off) = tokio::try_join!(
         around(sources, remediation),
         of_node(nodes, node_name),
-        node_lease
+        node_lease,
+        confirm_off::live(&sources.client, remediation)
     )?;
     let (heartbeat, metadata) = match &node {
         Lookup::Present(node) => (node.heartbeat(), Some(node.saved())),
@@ -64,6 +65,7 @@ pub(crate) async fn look(
         began,
         report: NodeReport { heartbeat, ..lease },
         node_lease,
+        confirm_off,
         ..look
     };
     Ok((look, metadata))
@@ -121,6 +123,7 @@ async fn joined(
         host,
         node_lease: Ok(NodeLease::Unused),
         fleet: Fleet::default(),
+        confirm_off: None,
     })
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use bmc_simulator::{Event, Fault, Power, RequestClass};
 use harness::{AuditEvent, Cluster};
-use remediator_core::journal::Verb;
+use remediator_core::journal::{Journal, Verb};
 use remediator_core::phase::Phase;
 use serde_json::json;
 use world::acts::{hasty, patient};
@@ -46,11 +46,11 @@ fn slow_to_power_off() -> HostOptions {
 const MISBEHAVIOURS: [(&str, Phase); 8] = [
     ("is good", Phase::Succeeded),
     ("takes 5 s to power off", Phase::Succeeded),
-    ("reports PoweringOff for ever", Phase::Failed),
+    ("reports PoweringOff for ever", Phase::AwaitingConfirmation),
     ("accepts and ignores", Phase::Failed),
-    ("reports null", Phase::Failed),
-    ("reports Paused", Phase::Failed),
-    ("reports off in lower case", Phase::Failed),
+    ("reports null", Phase::AwaitingConfirmation),
+    ("reports Paused", Phase::AwaitingConfirmation),
+    ("reports off in lower case", Phase::AwaitingConfirmation),
     ("reports Off while its Node reports again", Phase::Failed),
 ];
 
@@ -103,7 +103,8 @@ async fn invariant_1_no_release_unless_off_is_proven() -> world::Outcome {
             works_on(host).await?;
         }
         // That it has not ended is for later; whether it did harm is judged first.
-        let ended = world.remediation_ended(&remediation, LONG).await;
+        let rests = |journal: &Journal| journal.phase.is_final() || journal.awaits_person();
+        let ended = world.remediation_until(&remediation, LONG, rests).await;
         Ok(ended.ok().map(|ended| world::phase(&ended)))
     };
     let plays = world.hosts.iter().enumerate();

@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use harness::{Cluster, ForeignCrd};
+use k8s_openapi::api::admissionregistration::v1::{
+    ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
+};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
@@ -79,7 +82,24 @@ pub async fn loosen(client: &Client, definition: &str) -> Result<()> {
 
 /// What deploy/base gives the daemon.
 pub async fn allow_the_base(client: &Client) -> Result<()> {
-    apply_cluster_roles(client, BASE).await
+    apply_cluster_roles(client, BASE).await?;
+    guard_confirmations(client).await
+}
+
+/// Lets the API server check who says that a host is off.
+pub async fn guard_confirmations(client: &Client) -> Result<()> {
+    for document in read_documents(&repository().join("deploy/base/confirm-off.yaml"))? {
+        match document.get("kind").and_then(serde_json::Value::as_str) {
+            Some("ValidatingAdmissionPolicy") => {
+                apply(&Api::<ValidatingAdmissionPolicy>::all(client.clone()), document).await?;
+            }
+            _ => {
+                let bindings = Api::<ValidatingAdmissionPolicyBinding>::all(client.clone());
+                apply(&bindings, document).await?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// What deploy/base gives replicas of the daemon in their namespace.

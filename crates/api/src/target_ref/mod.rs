@@ -93,7 +93,11 @@ pub fn to_bring_back(remediation: &PowerCycleRemediation) -> Option<&Journal> {
     let journal = remediation.journal()?;
     let is_owed = match journal.phase {
         Phase::Fencing | Phase::PoweringOn | Phase::Booting => true,
-        Phase::Pending | Phase::Holding | Phase::PoweringOff | Phase::Failed => journal.intent.is_some(),
+        Phase::Pending
+        | Phase::Holding
+        | Phase::PoweringOff
+        | Phase::AwaitingConfirmation
+        | Phase::Failed => journal.intent.is_some(),
         Phase::Succeeded | Phase::Cancelled => false,
     };
     Some(journal).filter(|_| is_owed)

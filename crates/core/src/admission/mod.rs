@@ -82,7 +82,7 @@ impl Stage {
             let failed = quarantine::since(journal, is_taken_back);
             return failed.map_or(Self::Over, Self::Failed);
         }
-        if journal.phase != Phase::Pending {
+        if ![Phase::Pending, Phase::AwaitingConfirmation].contains(&journal.phase) {
             Self::Begun
         } else if journal.attempt > 0 {
             Self::BetweenAttempts

@@ -18,6 +18,7 @@ use jiff::Timestamp;
 
 use super::admission::Reply;
 use super::brakes::{Fleet, Limits};
+use super::confirmation::{LiveWord, Word};
 use super::health::HealthCheck;
 use super::health::target::ClusterState;
 use super::identity::SystemUuid;
@@ -120,6 +121,8 @@ pub struct Facts {
     pub told_to_stop: bool,
     /// Whether a person has said that the host may stay off: nobody tries to bring it back any more.
     pub leave_off: bool,
+    /// What a person says of the host: that it is off.
+    pub confirm_off: Lookup<Word>,
     /// Whether our finalizer is on the remediation object.
     pub has_finalizer: bool,
     /// The UID that the Machine must have, when the remediation was made for a certain one.
@@ -239,6 +242,8 @@ pub struct LiveCheck {
     pub node_lease: Result<NodeLease, Obstacle>,
     /// What the brakes go by.
     pub fleet: Fleet,
+    /// While a person's word is awaited: that word.
+    pub confirm_off: Option<LiveWord>,
 }
 
 /// The administrator's limits.

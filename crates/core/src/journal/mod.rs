@@ -12,9 +12,10 @@ use serde::{Deserialize, Serialize};
 mod release;
 mod subject;
 
-pub use release::{Release, ReleaseBy, SavedNode, SavedTaint};
+pub use release::{Basis, Release, ReleaseBy, SavedNode, SavedTaint};
 pub use subject::{HostAtBmc, JournalledNode, NoNode, NodeOfSubject, Route, Subject};
 
+use super::confirmation::Confirmation;
 use super::facts::Obstacle;
 use super::node_lease::HeldNodeLease;
 use super::observed::IntentKey;
@@ -53,6 +54,12 @@ pub struct Journal {
     /// Why we believe the host is off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence: Option<OffEvidence>,
+    /// The person's word on which workloads were released, where the BMC could not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confirmation: Option<Confirmation>,
+    /// The time of the last word of a person that was refused: it is not looked at again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confirmation_refused: Option<Timestamp>,
     /// When the host was seen to have come on in this phase after it had gone off, before Off was proven. Somebody
     /// powers it, and another power-off would be a second outage.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -353,6 +360,18 @@ impl Journal {
     pub fn begun(&self) -> Option<&Subject> {
         let begun = self.phase != Phase::Pending || self.attempt > 0;
         self.subject.as_ref().filter(|_| begun)
+    }
+
+    /// Whether what was released rests on a person's word.
+    pub fn rests_on_confirmation(&self) -> bool {
+        let release = self.release.as_ref();
+        release.is_some_and(|release| release.basis == Basis::Confirmation)
+    }
+
+    /// Whether it waits for what a person does, however long that takes.
+    pub fn awaits_person(&self) -> bool {
+        let boots = self.phase == Phase::Booting && self.deadline.is_none();
+        self.phase == Phase::AwaitingConfirmation || boots && self.rests_on_confirmation()
     }
 
     /// Whether there was no Node when the power-off was decided.

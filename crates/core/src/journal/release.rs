@@ -12,6 +12,9 @@ use serde::{Deserialize, Serialize};
 pub struct Release {
     /// By what.
     pub by: ReleaseBy,
+    /// On what.
+    #[serde(default)]
+    pub basis: Basis,
     /// When it was decided.
     pub decided: Timestamp,
     /// `status.nodeInfo.bootID` of the Node at that time. Another one shows that the host rebooted
@@ -31,6 +34,16 @@ pub struct Release {
     /// What the Node carried before it was deleted; gone from here when the Node has it back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub saved_node: Option<SavedNode>,
+}
+
+/// By what the host was known to be off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Basis {
+    /// Its BMC, as `evidence` says.
+    #[default]
+    BMC,
+    /// A person's word, as `confirmation` says.
+    Confirmation,
 }
 
 /// The two ways to release workloads.

@@ -7,7 +7,7 @@ pub use reason::Reason;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The phases of a remediation, in the order of the path. Every phase has a deadline.
+/// The phases of a remediation, in the order of the path. Every phase has a deadline, except while a person is awaited.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -20,7 +20,9 @@ pub enum Phase {
     Holding,
     /// A power-off was decided and journalled; the proof of Off is being gathered.
     PoweringOff,
-    /// Off is proven and stays watched; workloads are being released.
+    /// The BMC does not tell whether the host is off. A person may say that it is; or the BMC answers again.
+    AwaitingConfirmation,
+    /// Off is proven, or a person has said it, and stays watched; workloads are being released.
     Fencing,
     /// A power-on was decided and journalled; the BMC has not said On yet.
     PoweringOn,
@@ -36,10 +38,11 @@ pub enum Phase {
 
 impl Phase {
     /// Every phase, for counting.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Pending,
         Self::Holding,
         Self::PoweringOff,
+        Self::AwaitingConfirmation,
         Self::Fencing,
         Self::PoweringOn,
         Self::Booting,
@@ -54,6 +57,7 @@ impl Phase {
             Self::Pending => "Pending",
             Self::Holding => "Holding",
             Self::PoweringOff => "PoweringOff",
+            Self::AwaitingConfirmation => "AwaitingConfirmation",
             Self::Fencing => "Fencing",
             Self::PoweringOn => "PoweringOn",
             Self::Booting => "Booting",
@@ -70,6 +74,7 @@ impl Phase {
             Self::Pending
             | Self::Holding
             | Self::PoweringOff
+            | Self::AwaitingConfirmation
             | Self::Fencing
             | Self::PoweringOn
             | Self::Booting => false,

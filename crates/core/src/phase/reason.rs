@@ -48,6 +48,20 @@ impl Reason {
         .contains(&self)
     }
 
+    /// Whether the BMC does not say of its host whether it is off, as long as this stands in the way.
+    pub fn leaves_power_unknown(self) -> bool {
+        [
+            Self::BmcUnreachable,
+            Self::BmcNotReady,
+            Self::BmcProtocolError,
+            Self::BmcTlsUntrusted,
+            Self::BmcCredentialsMissing,
+            Self::BmcCredentialsRejected,
+            Self::BmcForbidden,
+        ]
+        .contains(&self)
+    }
+
     /// Whether the signal was taken back, or the Machine that it was for has gone.
     pub fn is_withdrawal(self) -> bool {
         [
@@ -79,6 +93,13 @@ reasons! {
     Recovered => "Nothing to do.",
     /// The signal was taken back before the host was touched.
     TriggerWithdrawn => "Nothing to do.",
+    /// The BMC does not tell whether the host is off; a person may say that it is.
+    AwaitingConfirmation => "Repair the BMC; or make sure that the host is off, and say so: baremetal-remediator confirm-off.",
+    /// What a person has said is not acted on.
+    ConfirmationRefused => "Correct what the message names, check the host once more, then confirm again.",
+    /// A host that a person has said to be off, and that its BMC does not power on, is waited for.
+    PowerOnByHand => "Repair the host and power it on; it is powered on by itself as soon as its BMC answers, unless this \
+        remediation is annotated with baremetal-remediator.io/leave-off=true.",
     /// The next attempt waits for its time.
     RetryBackoff => "Nothing to do; the message says when the next attempt starts and why the last one failed.",
 

@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Next, Step, after, seconds};
+use super::{Next, RECHECK, Step, after, seconds};
 use crate::decision::Effect;
 use crate::facts::Obstacle;
 use crate::journal::Subject;
@@ -20,8 +20,15 @@ impl Step<'_> {
         if self.came_back() || (facts.deletion_requested && self.came_back_since_release()) {
             return Ok(self.finish());
         }
+        if facts.leave_off && self.journal.awaits_person() {
+            return Ok(self.leave_off());
+        }
         if self.is_overdue() {
             return Ok(self.boot_failed());
+        }
+        // Whoever wants it gone does not wait for a repair.
+        if facts.deletion_requested && self.journal.awaits_person() {
+            self.journal.deadline = Some(self.soon(self.strategy.deadlines.boot));
         }
         self.tell_unreachable_cluster(Reason::WaitingForNode, self.what_is_waited_for());
         // The Node that was deleted is there again, Ready or not.
@@ -38,17 +45,27 @@ impl Step<'_> {
         {
             return Ok(Next::perform(untaint));
         }
-        self.settle_power(self.deadline().unwrap_or(Timestamp::MAX))?;
+        let told = (self.journal.reason.clone(), self.journal.message.clone());
+        if let Err(next) = self.settle_power(self.deadline().unwrap_or(Timestamp::MAX)) {
+            if self.journal.awaits_person() {
+                (self.journal.reason, self.journal.message) = told;
+            }
+            return Err(next);
+        }
         if facts.deletion_requested && !self.owes_node() {
             return Ok(self.let_go());
         }
-        Ok(Next::Rest(self.deadline()))
+        Ok(Next::Rest(Some(
+            self.deadline().unwrap_or_else(|| self.soon(RECHECK)),
+        )))
     }
 
     /// The Node is back: undo what we did, one thing a step, then say so.
     pub(super) fn finish(&mut self) -> Next {
-        let limit = self.deadline();
-        let limit = limit.unwrap_or_else(|| self.pending_deadline());
+        let limit = match self.deadline() {
+            None if self.journal.awaits_person() => Timestamp::MAX,
+            limit => limit.unwrap_or_else(|| self.pending_deadline()),
+        };
         let late = self.now >= after(limit, FINISHING);
         match self.next_debt() {
             Ok(None) => self.succeed(),
@@ -67,10 +84,13 @@ impl Step<'_> {
     }
 
     fn succeed(&mut self) -> Next {
+        let (first, what) = if self.journal.rests_on_confirmation() {
+            (Phase::Fencing, "a person said that it was off")
+        } else {
+            (Phase::PoweringOff, "the power-off")
+        };
         let timeline = &self.journal.timeline;
-        let begun = timeline
-            .iter()
-            .rposition(|entry| entry.phase == Phase::PoweringOff);
+        let begun = timeline.iter().rposition(|entry| entry.phase == first);
         let attempt = begun.and_then(|begun| timeline.get(begun..)).unwrap_or_default();
         let took = attempt.first().map(|entry| self.since(entry.at));
         let took = took.unwrap_or_default();
@@ -83,7 +103,7 @@ impl Step<'_> {
         let story = phases.collect::<Vec<_>>().join(", ");
         self.journal.intent = None;
         self.enter(Phase::Succeeded, Reason::Rebooted, None);
-        self.journal.message = format!("rebooted and Ready {took} after the power-off ({story})");
+        self.journal.message = format!("rebooted and Ready {took} after {what} ({story})");
         self.let_go()
     }
 

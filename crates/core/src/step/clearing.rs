@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{INTENT_LIFETIME, Next, Step, after};
 use crate::decision::Observation;
-use crate::journal::{OffEvidence, Release};
+use crate::journal::Release;
 
 /// Time for evictions to start after the release, before the first look at what is left.
 const EVICTION_START: SignedDuration = SignedDuration::from_secs(2);
@@ -27,14 +27,13 @@ const NAMED_LEFTOVERS: usize = 3;
 pub(super) const MINIMUM_OFF: SignedDuration = SignedDuration::from_secs(5);
 
 impl Step<'_> {
-    pub(super) fn watch_and_clean_up(&mut self, release: &Release, evidence: &OffEvidence) -> Next {
+    pub(super) fn watch_and_clean_up(&mut self, release: &Release, off_since: Option<Timestamp>) -> Next {
         let at = self.watch_due();
         if at <= self.now {
             return Next::observe(Observation::Power);
         }
         // What a predecessor dated in our future does not count.
-        let first = evidence.reads.first().map(|read| read.began);
-        let off_since = first.filter(|first| *first <= self.now);
+        let off_since = off_since.filter(|since| *since <= self.now);
         let off_long_enough = self.off_long_enough(off_since.unwrap_or(release.decided));
         if self.is_clean(release) {
             if self.now < off_long_enough {
@@ -44,7 +43,7 @@ impl Step<'_> {
             if let Some(release) = &mut self.journal.release {
                 release.finished = Some(self.now);
             }
-            return self.begin_power_on(&format!("workloads released after {took}"));
+            return self.begin_return(&format!("workloads released after {took}"));
         }
         self.say_what_is_left(release);
         self.observe_at(self.cleanup_due(release).min(at), Observation::Cleanup)

@@ -32,6 +32,9 @@ pub(super) fn bring_back(journal: &mut Journal, now: Timestamp) {
         evidence.acknowledged = evidence.acknowledged.min(now);
         evidence.node_silent = evidence.node_silent.map(|time| time.min(now));
     }
+    if let Some(confirmation) = &mut journal.confirmation {
+        confirmation.accepted = confirmation.accepted.min(now);
+    }
     if let Some(release) = &mut journal.release {
         release.decided = release.decided.min(now);
         release.finished = release.finished.map(|time| time.min(now));

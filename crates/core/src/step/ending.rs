@@ -191,7 +191,7 @@ impl Step<'_> {
     /// on and powered on for as long as a power-on may take; only then the remediation fails.
     fn fail_once_settled(&mut self, obstacle: &Obstacle) -> Next {
         if !self.journal.may_have_left_off() {
-            return self.fail(obstacle);
+            return self.fail_or_await(obstacle, obstacle);
         }
         let limit = self.strategy.deadlines.power_on;
         self.enter(Phase::Pending, obstacle.reason, Some(limit));
@@ -213,7 +213,7 @@ impl Step<'_> {
         let known = self.journal.message.clone();
         let Err(next) = self.settle_power(limit) else {
             return match failing.obstacle() {
-                Some(obstacle) => self.fail(&obstacle),
+                Some(obstacle) => self.fail_or_await(&obstacle, &obstacle),
                 None => self.journal_unreadable("a failure of a reason that there is not"),
             };
         };

@@ -1,19 +1,17 @@
 //! Fencing: Off is proven; workloads are released while the host stays watched.
 
-use std::cmp::Ordering;
-
 use jiff::Timestamp;
 
 use super::clearing::some_of;
-use super::proving::ProofState;
+use super::grounds::{Grounds, Known, reports_again};
 use super::{Next, Step, after};
-use crate::decision::{Effect, Observation};
-use crate::facts::{Lookup, Node, Obstacle, OutOfService};
-use crate::journal::{JournalledNode, OffEvidence, Release, ReleaseBy, Subject};
+use crate::confirmation::VALID_FOR;
+use crate::decision::Effect;
+use crate::facts::{Lookup, Obstacle, OutOfService};
+use crate::journal::{Basis, JournalledNode, OffEvidence, Release, ReleaseBy, Subject};
 use crate::phase::{Phase, Reason};
 use crate::power::PowerState;
 use crate::proof;
-use crate::resource_version;
 use crate::strategy::FencingMode;
 
 impl Step<'_> {
@@ -24,19 +22,32 @@ impl Step<'_> {
         evidence: OffEvidence,
         newest: Timestamp,
     ) -> Next {
+        let (took, name) = (self.phase_took(), &node.name);
+        let story = format!("Off proven after {took}; releasing the workloads of {name}");
+        self.journal.evidence = Some(evidence);
+        self.begin_release_on(Basis::BMC, node, newest, story)
+    }
+
+    /// The same on what is journalled already.
+    pub(super) fn begin_release_on(
+        &mut self,
+        basis: Basis,
+        node: &JournalledNode,
+        newest: Timestamp,
+        story: String,
+    ) -> Next {
         let by = match self.strategy.fencing {
             FencingMode::Automatic if self.facts.out_of_service_supported => ReleaseBy::OutOfServiceTaint,
             FencingMode::Automatic | FencingMode::NodeDeletion => ReleaseBy::NodeDeletion,
             FencingMode::OutOfServiceTaint => ReleaseBy::OutOfServiceTaint,
         };
-        let (took, name) = (self.phase_took(), &node.name);
-        self.journal.message = format!("Off proven after {took}; releasing the workloads of {name}");
-        self.journal.evidence = Some(evidence);
+        self.journal.message = story;
         self.journal.next_attempt = None;
         // What an earlier attempt saved and could not restore is what the Node really had.
         let saved_node = self.journal.release.take().and_then(|release| release.saved_node);
         self.journal.release = Some(Release {
             by,
+            basis,
             decided: self.now,
             boot_id: self.known_boot_id(node),
             finished: None,
@@ -59,7 +70,7 @@ impl Step<'_> {
     }
 
     /// The release write, on evidence whose newest read was begun at `newest`.
-    fn release(&mut self, journalled: &JournalledNode, by: ReleaseBy, newest: Timestamp) -> Next {
+    pub(super) fn release(&mut self, journalled: &JournalledNode, by: ReleaseBy, newest: Timestamp) -> Next {
         let not_after = after(newest, proof::MAX_AGE);
         let node = self.facts.objects.node.present();
         let Some(seen) = node.filter(|node| node.uid == journalled.uid) else {
@@ -93,63 +104,48 @@ impl Step<'_> {
     }
 
     pub(super) fn fencing(&mut self) -> Result<Next, Next> {
-        let (Some(release), Some(subject), Some(evidence)) = (
-            self.journal.release.clone(),
-            self.journal.subject.clone(),
-            self.journal.evidence.clone(),
-        ) else {
+        let release = self.journal.release.clone();
+        let grounds = release.as_ref().and_then(|release| self.grounds(release));
+        let (Some(release), Some(subject), Some(grounds)) = (release, self.journal.subject.clone(), grounds)
+        else {
             return Ok(self.journal_unreadable("phase Fencing without evidence, release or subject"));
         };
         let Some(node) = subject.there() else {
             return Ok(self.journal_unreadable("phase Fencing without a Node"));
         };
-        if let Some(obstacle) = self.host_is_not_off(&subject, &evidence, &release) {
+        if let Some(obstacle) = self.host_is_not_off(&subject, &grounds, &release) {
             return self.withdraw_release(&obstacle);
+        }
+        let is_released = self.is_released(&release, node);
+        if let Known::Said(said) = &grounds.by
+            && !is_released
+            && (self.is_overdue() || after(said.word.at, VALID_FOR) < self.now)
+        {
+            return Ok(self.ask_again(said));
         }
         if self.is_overdue() {
             let left = self.facts.observed.cleanups.last();
             let left = left.map(|read| some_of(&read.found));
             let left = left.unwrap_or_else(|| "the release could not be written".to_owned());
-            let next = self.begin_power_on(&format!("released as far as possible; still there: {left}"));
+            let next = self.begin_return(&format!("released as far as possible; still there: {left}"));
             let incomplete = Obstacle::new(Reason::ReleaseIncomplete, &self.journal.message);
             self.journal.because_of(&incomplete);
             return Ok(next);
         }
-        let waiting = format!("Off is proven; releasing the workloads of {}", node.name);
+        let known = match &grounds.by {
+            Known::Proven(_) => "Off is proven".to_owned(),
+            Known::Said(confirmation) => format!("{} says that the host is off", confirmation.word.by),
+        };
+        let waiting = format!("{known}; releasing the workloads of {}", node.name);
         self.tell_unreachable_cluster(Reason::ReleasingWorkloads, waiting);
-        Ok(if self.is_released(&release, node) {
-            self.watch_and_clean_up(&release, &evidence)
+        Ok(if is_released {
+            self.watch_and_clean_up(&release, grounds.off_since)
         } else {
-            self.release_on_fresh_proof(&release, &subject, node, &evidence)
-        })
-    }
-
-    /// The release was decided, but is not written yet: prove again, then write it.
-    fn release_on_fresh_proof(
-        &mut self,
-        release: &Release,
-        subject: &Subject,
-        node: &JournalledNode,
-        evidence: &OffEvidence,
-    ) -> Next {
-        match self.off_and_silent(subject, evidence.acknowledged) {
-            ProofState::Proven(off, silent) => {
-                // What is released on is what stands in the journal, also when a predecessor had
-                // proven Off before us.
-                let journalled = evidence.reads.last().map_or(Timestamp::MIN, |read| read.began);
-                let age = self.now.duration_since(journalled);
-                if age.is_negative() || age > proof::MAX_AGE {
-                    self.journal.evidence = Some(self.evidence(evidence.acknowledged, off.reads, silent));
-                }
-                self.release(node, release.by, off.newest)
+            match &grounds.by {
+                Known::Proven(evidence) => self.release_on_fresh_proof(&release, &subject, node, evidence),
+                Known::Said(confirmation) => self.release_on_fresh_silence(&release, node, confirmation),
             }
-            ProofState::Report(at) if at <= self.now => Next::observe(Observation::Report),
-            ProofState::Report(at) if at < self.watch_due() => self.rest_until(at),
-            ProofState::Report(_)
-            | ProofState::NotYet
-            | ProofState::WrongHost(_)
-            | ProofState::Reporting(_) => self.watch(),
-        }
+        })
     }
 
     fn is_released(&self, release: &Release, journalled: &JournalledNode) -> bool {
@@ -163,13 +159,8 @@ impl Step<'_> {
         }
     }
 
-    fn host_is_not_off(
-        &self,
-        subject: &Subject,
-        evidence: &OffEvidence,
-        release: &Release,
-    ) -> Option<Obstacle> {
-        if let Some(read) = self.facts.observed.last_read_since(evidence.acknowledged) {
+    fn host_is_not_off(&self, subject: &Subject, grounds: &Grounds, release: &Release) -> Option<Obstacle> {
+        if let Some(read) = self.facts.observed.last_read_since(grounds.since) {
             if let Some(detail) = proof::wrong_host(read, subject.at_bmc()) {
                 return Some(Obstacle::new(Reason::IdentityMismatch, detail));
             }
@@ -182,14 +173,22 @@ impl Step<'_> {
             }
         }
         let node = self.facts.objects.node.present()?;
-        reports_again(node, subject, evidence, release).then(|| {
-            let detail = format!("Node {} reports while the BMC says Off", node.name);
+        reports_again(node, subject, grounds, release).then(|| {
+            let detail = match &grounds.by {
+                Known::Proven(_) => format!("Node {} reports while the BMC says Off", node.name),
+                Known::Said(said) => {
+                    format!(
+                        "Node {} reports, although {} said that the host is off",
+                        node.name, said.word.by
+                    )
+                }
+            };
             Obstacle::new(Reason::NodeStillReporting, detail)
         })
     }
 
     /// The host is not off: stop releasing, and see whether it comes back by itself.
-    fn withdraw_release(&mut self, obstacle: &Obstacle) -> Result<Next, Next> {
+    pub(super) fn withdraw_release(&mut self, obstacle: &Obstacle) -> Result<Next, Next> {
         if let Some(release) = &mut self.journal.release {
             release.withdrawn = Some(self.now);
         }
@@ -206,21 +205,4 @@ impl Step<'_> {
             None => self.booting(),
         }
     }
-}
-
-/// Whether the Node's own words changed since it was found silent.
-fn reports_again(node: &Node, subject: &Subject, evidence: &OffEvidence, release: &Release) -> bool {
-    // Only a kubelet that lives registers a Node.
-    let re_registered = subject.there().is_none_or(|there| node.uid != there.uid);
-    let boot_id = node.boot_id.as_ref();
-    let rebooted = boot_id.is_some_and(|boot_id| *boot_id != release.boot_id);
-    // A cache may lag behind the live read that found the Node silent: only a later version counts. Where they
-    // cannot be compared, the Node's clock has to do.
-    let known = evidence.node_version.as_deref();
-    let beat = match known.and_then(|known| resource_version::compare(&node.resource_version, known)) {
-        Some(Ordering::Greater) => node.heartbeat != evidence.node_heartbeat,
-        Some(Ordering::Less | Ordering::Equal) => false,
-        None => node.heartbeat > evidence.node_heartbeat,
-    };
-    re_registered || rebooted || beat
 }

@@ -4,6 +4,7 @@
 //! says what to write down, at most one thing to do, and when to look again.
 
 mod approaching;
+mod awaiting;
 mod booting;
 mod clearing;
 mod clock;
@@ -11,6 +12,7 @@ mod ending;
 mod escalating;
 mod escalation_check;
 mod fencing;
+mod grounds;
 mod node_lease;
 mod pending;
 mod power_debt;
@@ -26,6 +28,7 @@ mod tests;
 mod trigger;
 mod watching;
 mod without_node;
+mod word;
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -129,12 +132,13 @@ impl<'a> Step<'a> {
             self.journal.bmc_fallback.clone_from(&read.fallback);
         }
         let is_under_way = !matches!(self.journal.phase, Phase::Pending | Phase::Holding);
-        if self.journal.deadline.is_none() && is_under_way {
+        if self.journal.deadline.is_none() && is_under_way && !self.journal.awaits_person() {
             return Ok(self.journal_unreadable("a phase that needs a deadline without one"));
         }
         match self.journal.phase {
             Phase::Pending | Phase::Holding => self.pending(),
             Phase::PoweringOff => Ok(self.powering_off()),
+            Phase::AwaitingConfirmation => self.awaiting_confirmation(),
             Phase::Fencing => self.fencing(),
             Phase::PoweringOn => Ok(self.powering_on()),
             Phase::Booting => self.booting(),

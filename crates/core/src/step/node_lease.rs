@@ -160,7 +160,7 @@ impl Step<'_> {
     }
 
     /// The Lease as it has to be written for a whole attempt from now on.
-    fn lease_write(&self, node: &Node, lease: &NodeLease) -> LeaseWrite {
+    pub(super) fn lease_write(&self, node: &Node, lease: &NodeLease) -> LeaseWrite {
         let attempt = self.strategy.deadlines.of_an_attempt();
         let duration = attempt.saturating_add(FINISHING);
         LeaseWrite::of(

@@ -185,7 +185,8 @@ impl<'a> Step<'a> {
         let deadline = self.pending_deadline();
         if !patient && self.now >= deadline {
             let detail = obstacle.to_string();
-            return self.fail(&Obstacle::new(Reason::PendingDeadlineExceeded, detail));
+            let late = Obstacle::new(Reason::PendingDeadlineExceeded, detail);
+            return self.fail_or_await(obstacle, &late);
         }
         self.begin_story();
         let until = until.map(|until| if patient { until } else { until.min(deadline) });
@@ -205,7 +206,9 @@ impl<'a> Step<'a> {
             None if self.journal.reason.is_empty() => "the host could not be examined in time".to_owned(),
             None => format!("{}: {}", self.journal.reason, self.journal.message),
         };
-        Err(self.fail(&Obstacle::new(Reason::PendingDeadlineExceeded, detail)))
+        let late = Obstacle::new(Reason::PendingDeadlineExceeded, detail);
+        let why = failure.map_or(&late, |failure| &failure.obstacle);
+        Err(self.fail_or_await(why, &late))
     }
 
     /// Until when an attempt may be held up. Going back to Pending after a live check does not put it off.
@@ -270,7 +273,7 @@ impl<'a> Step<'a> {
 }
 
 /// What held it up at a live check, where the caches do not show it yet.
-fn brake_at(live: &LiveCheck) -> Option<Obstacle> {
+pub(super) fn brake_at(live: &LiveCheck) -> Option<Obstacle> {
     let policy = live.objects.policy.present()?;
     policy.limits.allow(&live.fleet, live.began).err()
 }

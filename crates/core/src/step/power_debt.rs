@@ -127,7 +127,8 @@ impl Step<'_> {
 
     /// The BMC says On. A host that was off and is powered on now boots, and is waited for if that may still help.
     fn seen_on(&mut self, intent: &Intent) -> Result<(), Next> {
-        let waits = matches!(self.journal.phase, Phase::Pending | Phase::Holding);
+        let waits =
+            matches!(self.journal.phase, Phase::Pending | Phase::Holding) || self.journal.awaits_person();
         if intent.verb == Verb::PowerOn && waits {
             return Err(self.begin_booting());
         }
@@ -219,7 +220,7 @@ impl Step<'_> {
     }
 
     /// Distance of two reads: a tenth of the time that it has taken so far.
-    fn interval(&self) -> SignedDuration {
+    pub(super) fn interval(&self) -> SignedDuration {
         let started = self.journal.phase_started.unwrap_or(self.now);
         let tenth = self
             .now

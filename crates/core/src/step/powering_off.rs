@@ -19,7 +19,7 @@ use crate::power_command::{Delivery, Pace};
 use crate::proof;
 
 /// Age at which the live check before a power-off has to be repeated.
-const LIVE_CHECK_AGE: SignedDuration = SignedDuration::from_secs(2);
+pub(super) const LIVE_CHECK_AGE: SignedDuration = SignedDuration::from_secs(2);
 
 /// The same where there is no Node: all Nodes of the cluster are listed then, page by page, which takes longer.
 const LIST_AGE: SignedDuration = SignedDuration::from_secs(8);
@@ -29,7 +29,7 @@ const LIST_AGE: SignedDuration = SignedDuration::from_secs(8);
 const IN_VAIN_FOR: SignedDuration = SignedDuration::from_secs(30);
 
 /// Distance of live checks when the API server is too slow for a fresh one.
-const LIVE_CHECK_PACE: SignedDuration = SignedDuration::from_secs(4);
+pub(super) const LIVE_CHECK_PACE: SignedDuration = SignedDuration::from_secs(4);
 
 impl Step<'_> {
     pub(super) fn powering_off(&mut self) -> Next {

@@ -38,7 +38,7 @@ pub struct Subject {
     pub host: String,
     /// Address of the BMC, without credentials.
     pub bmc: String,
-    /// URI of the system at the BMC.
+    /// URI of the system at the BMC; empty where the BMC did not answer. Then only the system UUID tells its host.
     pub system: String,
     /// The protocol by which the BMC named the system. None in a journal of an earlier version: then no other
     /// name of it is believed, and no power-off of that attempt is sent again.

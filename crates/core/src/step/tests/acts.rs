@@ -5,6 +5,7 @@ use super::shell::{API_LATENCY, BMC_LATENCY, Fault, Sim, is_storm, millis, unrea
 
 use super::world::at;
 use crate::admission::Reply;
+use crate::confirmation::LiveWord;
 use crate::decision::{Effect, Observation};
 use crate::facts::{LiveCheck, Lookup, NodeReport, OutOfService};
 use crate::journal::{EscalationKind, Subject, Verb};
@@ -67,6 +68,10 @@ impl Sim {
                     host: self.host.as_ref().map(drop).map_err(Clone::clone),
                     node_lease,
                     fleet: self.fleet.clone(),
+                    confirm_off: Some(LiveWord {
+                        word: self.word.clone().map_or(Lookup::Absent, Lookup::Present),
+                        guarded_since: self.guarded_since.clone(),
+                    }),
                 };
                 if !had_no_node {
                     self.observed.note_live_check(&look, at(self.world.now));

@@ -8,7 +8,7 @@ use super::shell::Sim;
 use super::world::at;
 use crate::decision::{Act, Effect};
 use crate::identity::SystemUuid;
-use crate::journal::{Journal, Verb};
+use crate::journal::{Basis, Journal, Verb};
 use crate::phase::{Phase, Reason};
 
 /// A runner with a fixed seed: the same cases in every run.
@@ -70,13 +70,25 @@ fn is_whole(journal: &Journal) -> bool {
     let parts = match journal.phase {
         Phase::PoweringOff => journal.subject.is_some() && intent(Verb::PowerOff),
         Phase::Fencing => {
-            journal.subject.is_some() && journal.evidence.is_some() && journal.release.is_some()
+            let rests_on = journal
+                .release
+                .as_ref()
+                .is_some_and(|release| match release.basis {
+                    Basis::BMC => journal.evidence.is_some(),
+                    Basis::Confirmation => journal.confirmation.is_some(),
+                });
+            journal.subject.is_some() && rests_on
         }
         Phase::PoweringOn => intent(Verb::PowerOn),
         Phase::Booting => journal.subject.is_some(),
-        Phase::Pending | Phase::Holding | Phase::Succeeded | Phase::Cancelled | Phase::Failed => return true,
+        Phase::AwaitingConfirmation
+        | Phase::Pending
+        | Phase::Holding
+        | Phase::Succeeded
+        | Phase::Cancelled
+        | Phase::Failed => return true,
     };
-    parts && journal.deadline.is_some()
+    parts && (journal.deadline.is_some() || journal.awaits_person())
 }
 
 #[test]
@@ -159,7 +171,8 @@ fn any_journal_comes_to_rest() {
         }
         let paused = |sim: &Sim| sim.world.now > 3 * 3_600_000;
         sim.run_until(paused);
-        let rests = sim.journal.phase.is_final() || sim.gone || !sim.has_finalizer;
+        let rests =
+            sim.journal.phase.is_final() || sim.journal.awaits_person() || sim.gone || !sim.has_finalizer;
         prop_assert!(
             rests || sim.journal.reason == "PolicyPaused",
             "{:?}: {}",

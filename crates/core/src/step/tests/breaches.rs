@@ -4,10 +4,10 @@ use jiff::SignedDuration;
 
 use super::clocks::BEHIND;
 use super::explorer::{Explorer, Run};
-use super::shell::{Fault, Sim, Turn, strategy};
-use super::world::Cause;
+use super::shell::{Fault, Sim, Turn, is_storm, strategy};
+use super::world::{Cause, Kubelet};
 use crate::journal::Subject;
-use crate::phase::Phase;
+use crate::phase::{Phase, Reason};
 use crate::quarantine::READY_FOR;
 
 impl Explorer {
@@ -18,7 +18,12 @@ impl Explorer {
             let last = sim.world.host.edges.last();
             let race =
                 last.is_some_and(|edge| edge.cause == Cause::Outside && sim.world.now - edge.at <= 5_100);
-            if !race {
+            // The breach of a person, who was wrong, or switched it on again before the release. The Node is silent all
+            // the same.
+            let is_alive = matches!(sim.world.host.kubelet, Kubelet::Alive { .. });
+            let on_a_word = sim.journal.rests_on_confirmation() && !is_alive;
+            let theirs = on_a_word && sim.person_was_wrong();
+            if !race && !theirs {
                 self.breach(run, "released while the host was on");
             }
         }
@@ -81,7 +86,8 @@ impl Explorer {
                 .is_some_and(|edge| matches!(edge.cause, Cause::Us { .. }));
         // A BMC that says On although the host is off hides it; one that ignores On is told of.
         let lied = run.choices.iter().any(|choice| choice.contains("Says(\"On"));
-        if ours_off && journal.phase != Phase::Failed && !lied && sim.leads {
+        let awaits_person = journal.awaits_person();
+        if ours_off && journal.phase != Phase::Failed && !awaits_person && !lied && sim.leads {
             self.breach(run, "left off without a failure");
         }
         // Whoever owns a Machine that was escalated decides about its host.
@@ -91,22 +97,28 @@ impl Explorer {
             self.breach(run, "left off although nothing is in its way");
         }
         let told = journal.phase == Phase::Failed && journal.message.contains("taint");
-        if sim.world.tainted() && run.paused == 0 && !told && sim.leads {
+        if sim.world.tainted() && run.paused == 0 && !told && !awaits_person && sim.leads {
             self.breach(run, "taint left behind silently");
         }
-        if !journal.phase.is_final() && !sim.gone && run.paused == 0 && sim.leads {
+        if !journal.phase.is_final() && !awaits_person && !sim.gone && run.paused == 0 && sim.leads {
             self.breach(run, "not final");
         }
         if journal.reason == "JournalUnreadable" {
             self.breach(run, "a journal of our own that cannot be read");
         }
-        if journal.phase == Phase::Succeeded && !sim.world.host.on {
+        let last = sim.world.host.edges.last();
+        let switched_off = last.is_some_and(|edge| edge.cause == Cause::Outside);
+        if journal.phase == Phase::Succeeded && !sim.world.host.on && !switched_off {
             self.breach(run, "succeeded while off");
         }
         // It is kept for as long as the host is being brought back.
         let is_over = journal.phase.is_final() && !sim.owes_power_for_ever();
         if (is_over || sim.gone) && sim.lease_is_ours() && sim.leads {
             self.breach(run, "a Lease of ours stays behind");
+        }
+        // However long a repair takes, it ends well when the host is back.
+        if awaits_person && sim.leads && !sim.deletion_requested && !ends_well_when_repaired(sim) {
+            self.breach(run, "a repaired host is not taken back");
         }
         // Whoever takes over has the whole time of the phase.
         let crashes = run
@@ -122,7 +134,11 @@ impl Explorer {
             .count();
         let set_back = i64::try_from(set_back).expect("few") * BEHIND.as_secs();
         let longer = crashes * strategy().deadlines.pending.as_secs() + set_back;
-        if sim.world.now > deadline_sum() + longer * 1_000 {
+        let asked = journal
+            .timeline
+            .iter()
+            .any(|entry| entry.phase == Phase::AwaitingConfirmation);
+        if !asked && sim.world.now > deadline_sum() + longer * 1_000 {
             self.breach(run, "later than the sum of the deadlines");
         }
         let of_node = sim.world.node();
@@ -151,6 +167,21 @@ fn comes_back(sim: &Sim) -> bool {
     sim.world.settle();
     let escalation = sim.journal.escalation.as_ref();
     sim.world.host.on || escalation.is_some_and(|escalation| escalation.done.is_some())
+}
+
+/// Whether it ends well, or by what others want, once somebody has switched the host on and its BMC answers.
+fn ends_well_when_repaired(sim: &Sim) -> bool {
+    let mut sim = sim.clone();
+    sim.world.bmc.reachable = true;
+    sim.world.bmc.obeys_off = true;
+    sim.world.bmc.obeys_on = true;
+    sim.world.host.boots_well = true;
+    sim.world.command(true, Cause::Outside);
+    let is_held_up =
+        |sim: &Sim| sim.host.is_err() || sim.journal.is_because(Reason::PolicyPaused) || is_storm(&sim.fleet);
+    sim.run_until(|sim| is_held_up(sim) || sim.journal.phase.is_final());
+    let told = sim.journal.message.contains("taint") && sim.person_was_wrong();
+    is_held_up(&sim) || !sim.world.tainted() || told
 }
 
 /// The most that two attempts may take, with what is granted to finish, and the end of the quarantine after it.

@@ -104,8 +104,9 @@ fn what_was_not_proven_or_not_tried_often_enough_bars_it() {
             sim.world.bmc.obeys_off = false;
         }),
         ("only 1 of 2 attempts", |sim| {
-            sim.run_until(|sim| sim.power_offs() == 1);
-            sim.world.bmc.reachable = false;
+            sim.world.bmc.obeys_off = false;
+            sim.run_until(|sim| sim.journal.failed_attempts.len() == 1);
+            sim.world.objects.policy = Lookup::Absent;
         }),
         ("the Node has no Machine", |sim| {
             let strategy = sim.strategy.clone();

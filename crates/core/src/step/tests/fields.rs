@@ -187,7 +187,7 @@ fn how_it_ended_is_written_down() {
     assert!(withdrawn.journal.recovered.is_none() && withdrawn.journal.withdrawn.is_some());
 
     let mut fails = Sim::new();
-    fails.world.bmc.reachable = false;
+    fails.world.bmc.uuid = Some("00000000-0000-0000-0000-0cc47a000001".to_owned());
     fails.run();
     assert_eq!(fails.journal.phase, Phase::Failed);
     assert!(fails.journal.recovered.is_none() && fails.journal.withdrawn.is_none());

@@ -4,9 +4,10 @@ use proptest::prelude::*;
 
 use super::shell::Sim;
 use super::world::{SYSTEM, UUID, at};
+use crate::confirmation::{Confirmation, Word};
 use crate::facts::{Lookup, Obstacle, OutOfService, Policy};
 use crate::journal::{
-    Escalating, EscalationKind, FailedAttempt, Intent, Journal, JournalledNode, NoNode, NodeOfSubject,
+    Basis, Escalating, EscalationKind, FailedAttempt, Intent, Journal, JournalledNode, NoNode, NodeOfSubject,
     OffEvidence, OffRead, Release, ReleaseBy, SavedNode, Subject, Verb,
 };
 use crate::observed::PowerRead;
@@ -23,17 +24,7 @@ fn times() -> impl Strategy<Value = jiff::Timestamp> {
 }
 
 fn phases() -> impl Strategy<Value = Phase> {
-    prop::sample::select(vec![
-        Phase::Pending,
-        Phase::Holding,
-        Phase::PoweringOff,
-        Phase::Fencing,
-        Phase::PoweringOn,
-        Phase::Booting,
-        Phase::Succeeded,
-        Phase::Cancelled,
-        Phase::Failed,
-    ])
+    prop::sample::select(&Phase::ALL[..])
 }
 
 fn subjects() -> impl Strategy<Value = Subject> {
@@ -106,9 +97,11 @@ fn evidence() -> impl Strategy<Value = OffEvidence> {
 fn releases() -> impl Strategy<Value = Release> {
     let by = prop::sample::select(vec![ReleaseBy::OutOfServiceTaint, ReleaseBy::NodeDeletion]);
     let optional = || prop::option::of(times());
-    (by, times(), optional(), optional(), any::<bool>()).prop_map(
-        |(by, decided, finished, withdrawn, saved)| Release {
+    let basis = prop::sample::select(vec![Basis::BMC, Basis::Confirmation]);
+    ((by, basis), times(), optional(), optional(), any::<bool>()).prop_map(
+        |((by, basis), decided, finished, withdrawn, saved)| Release {
             waiting_for: Vec::new(),
+            basis,
             by,
             decided,
             boot_id: "boot-1".to_owned(),
@@ -117,6 +110,17 @@ fn releases() -> impl Strategy<Value = Release> {
             saved_node: saved.then(SavedNode::default),
         },
     )
+}
+
+fn confirmation(at: jiff::Timestamp) -> Confirmation {
+    let (by, why) = ("jane".to_owned(), "the plug is out".to_owned());
+    Confirmation {
+        word: Word { by, why, at },
+        accepted: at,
+        node_silent: at,
+        node_heartbeat: None,
+        node_version: None,
+    }
 }
 
 fn journals() -> impl Strategy<Value = Journal> {
@@ -150,6 +154,7 @@ fn journals() -> impl Strategy<Value = Journal> {
             evidence: parts.2,
             release: parts.3,
             reason: reason.to_owned(),
+            confirmation: noted.1.map(confirmation),
             host_came_on: noted.0,
             node_reported: noted.1,
             suspended_since: noted.2,

@@ -43,12 +43,13 @@ fn invariant_1_no_release_without_proven_off_by_any_other_word() {
         sim.run();
 
         assert!(sim.released_at.is_empty(), "released on the word {word:?}");
-        assert_eq!(
-            sim.journal.phase,
-            Phase::Failed,
-            "{word:?}: {}",
-            sim.journal.message
-        );
+        let is_known = [Some("On"), Some("PoweringOn")].contains(&word);
+        let end = if is_known {
+            Phase::Failed
+        } else {
+            Phase::AwaitingConfirmation
+        };
+        assert_eq!(sim.journal.phase, end, "{word:?}: {}", sim.journal.message);
     }
 }
 

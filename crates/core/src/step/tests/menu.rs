@@ -72,6 +72,8 @@ pub(super) enum Event {
     LeadLost,
     LeadTakenOver,
     ManyNodesFallSilent,
+    PersonSwitchesOff,
+    PersonIsWrong,
     PolicyDeleted,
     HealthChecksDeleted,
     NodeDeleted,
@@ -79,9 +81,9 @@ pub(super) enum Event {
 }
 
 /// How many of the events are not deletions.
-const COMMON: usize = 15;
+const COMMON: usize = 17;
 
-const EVENTS: [Event; 19] = [
+const EVENTS: [Event; 21] = [
     Event::HostComesOn,
     Event::NodeReportsAgain,
     Event::RemediationDeleted,
@@ -97,6 +99,8 @@ const EVENTS: [Event; 19] = [
     Event::LeadLost,
     Event::LeadTakenOver,
     Event::ManyNodesFallSilent,
+    Event::PersonSwitchesOff,
+    Event::PersonIsWrong,
     Event::PolicyDeleted,
     Event::HealthChecksDeleted,
     Event::NodeDeleted,
@@ -133,6 +137,9 @@ impl Event {
             Self::LeadLost => sim.leads,
             Self::LeadTakenOver => !sim.leads,
             Self::ManyNodesFallSilent => !is_storm(&sim.fleet),
+            Self::PersonSwitchesOff | Self::PersonIsWrong => {
+                sim.journal.phase == Phase::AwaitingConfirmation && sim.word.is_none()
+            }
             Self::PolicyDeleted => sim.world.objects.policy != Lookup::Absent,
             Self::HealthChecksDeleted => !sim.world.objects.health_checks.is_empty(),
             Self::NodeDeleted => sim.world.node().is_some() && !sim.world.host.on,
@@ -171,6 +178,8 @@ impl Event {
                 sim.leads = true;
             }
             Self::ManyNodesFallSilent => sim.fleet.unhealthy = 20,
+            Self::PersonSwitchesOff => sim.person_says_off(true),
+            Self::PersonIsWrong => sim.person_says_off(false),
             Self::PolicyDeleted => sim.world.objects.policy = Lookup::Absent,
             Self::HealthChecksDeleted => sim.world.objects.health_checks.clear(),
             Self::NodeDeleted => sim.world.objects.node = Lookup::Absent,

@@ -8,6 +8,7 @@ mod arbitrary;
 mod breaches;
 mod clocks;
 mod cluster_api;
+mod confirmation;
 mod contention;
 mod control_plane;
 mod cost;

@@ -6,6 +6,7 @@ use jiff::SignedDuration;
 use super::world::{Cause, UUID, World, at};
 use crate::admission::Reply;
 use crate::brakes::Fleet;
+use crate::confirmation::Word;
 use crate::decision::{Act, Decision, Effect, Observation};
 use crate::facts::{
     Facts, Host, Leadership, LiveCheck, Lookup, Members, Node, NodeCondition, Objects, Obstacle, Origin,
@@ -104,6 +105,11 @@ pub(super) struct Sim {
     pub(super) told_to_stop: bool,
     /// A person says that the host may stay off.
     pub(super) leave_off: bool,
+    /// A person says that the host is off, rightly or not.
+    pub(super) word: Option<Word>,
+    pub(super) word_is_true: bool,
+    /// Since when only those say it who may, or why not.
+    pub(super) guarded_since: Result<jiff::Timestamp, String>,
     pub(super) has_finalizer: bool,
     pub(super) gone: bool,
     pub(super) leads: bool,
@@ -165,6 +171,9 @@ impl Sim {
             deletion_requested: false,
             told_to_stop: false,
             leave_off: false,
+            word: None,
+            word_is_true: true,
+            guarded_since: Ok(at(-3_600_000)),
             has_finalizer: false,
             gone: false,
             leads: true,
@@ -223,6 +232,7 @@ impl Sim {
             deletion_requested: self.deletion_requested,
             told_to_stop: self.told_to_stop,
             leave_off: self.leave_off,
+            confirm_off: self.word.clone().map_or(Lookup::Absent, Lookup::Present),
             has_finalizer: self.has_finalizer,
             expected_machine_uid: self.expected_machine_uid.clone(),
             named_node: self.named_node.clone(),
@@ -334,9 +344,32 @@ impl Sim {
         );
     }
 
-    /// Whether it has failed and goes on bringing its host back, which may never end.
+    /// A person says now that the host is off; where that is true, they have switched it off.
+    pub(super) fn person_says_off(&mut self, is_true: bool) {
+        if is_true {
+            self.world.command(false, Cause::Outside);
+        }
+        self.word_is_true = is_true;
+        self.word = Some(Word {
+            by: "jane".to_owned(),
+            why: "the plug is out".to_owned(),
+            at: at(self.world.now),
+        });
+    }
+
+    /// Whether what a person has said was never true, or is not any more, because somebody switched the host on.
+    pub(super) fn person_was_wrong(&self) -> bool {
+        let said = self.word.as_ref().map(|word| millis(word.at));
+        let last = self.world.host.edges.last();
+        let switched_on =
+            last.is_some_and(|edge| edge.on && edge.cause == Cause::Outside && Some(edge.at) >= said);
+        !self.word_is_true || said.is_some() && switched_on
+    }
+
+    /// Whether it has failed and goes on bringing its host back, or waits for a person, which may never end.
     pub(super) fn owes_power_for_ever(&self) -> bool {
-        self.journal.phase == Phase::Failed && self.journal.may_have_left_off()
+        let has_failed = self.journal.phase == Phase::Failed;
+        has_failed && self.journal.may_have_left_off() || self.journal.awaits_person()
     }
 
     /// One turn of the shell: decide, journal, act or wait.
@@ -367,7 +400,7 @@ impl Sim {
             return self.crash();
         }
         let asks = decision.act == Some(Act::Observe(Observation::Admission));
-        if decision.journal.phase == Phase::Pending && !asks {
+        if [Phase::Pending, Phase::AwaitingConfirmation].contains(&decision.journal.phase) && !asks {
             self.admitted = Reply::NotAsked;
         }
         let changed = decision.journal != self.journal;

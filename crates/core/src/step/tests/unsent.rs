@@ -141,9 +141,9 @@ fn a_bmc_that_is_away_when_the_command_is_to_be_sent_was_sent_nothing() {
 
     sim.run();
     is_untouched(&sim);
-    assert_eq!(sim.journal.phase, Phase::Failed);
+    assert_eq!(sim.journal.phase, Phase::AwaitingConfirmation);
     assert!(
-        sim.journal.is_because(Reason::PendingDeadlineExceeded),
+        sim.journal.is_because(Reason::AwaitingConfirmation),
         "{}",
         sim.journal.message
     );

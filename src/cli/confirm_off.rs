@@ -1,0 +1,129 @@
+//! `confirm-off`: a person says that the host of a remediation is off, whose BMC does not answer.
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use jiff::Timestamp;
+use k8s_openapi::api::authentication::v1::SelfSubjectReview;
+use k8s_openapi::api::authorization::v1::{
+    ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
+};
+use kube::api::{Api, Patch, PatchParams, PostParams};
+use kube::{Client, Resource as _, ResourceExt as _};
+use remediator_api::{PowerCycleRemediation, keys};
+use remediator_core::confirmation::LONGEST_REASON;
+use remediator_core::phase::Phase;
+use serde_json::json;
+
+use crate::api_call::{client, within};
+
+/// The right to say so.
+const VERB: &str = "confirm-off";
+
+/// Arguments of `confirm-off`.
+#[derive(Debug, Args)]
+pub struct ConfirmOffArguments {
+    /// Name of the PowerCycleRemediation.
+    remediation: String,
+    /// Its namespace. Default: that of the context.
+    #[arg(short, long)]
+    namespace: Option<String>,
+    /// How you know that the host is off, such as: both power supplies are unplugged.
+    #[arg(long, value_name = "TEXT", value_parser = reason)]
+    reason: String,
+}
+
+/// Reads why; not nothing, and not a book.
+fn reason(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    if text.is_empty() || text.len() > LONGEST_REASON / 2 {
+        return Err(format!("say it in 1 to {} characters", LONGEST_REASON / 2));
+    }
+    Ok(text.to_owned())
+}
+
+pub(super) async fn confirm_off(arguments: &ConfirmOffArguments) -> anyhow::Result<()> {
+    let configured = client().await;
+    let (client, _) = configured.context("no usable cluster configuration; set KUBECONFIG")?;
+    let namespace = arguments.namespace.clone();
+    let namespace = namespace.unwrap_or_else(|| client.default_namespace().to_owned());
+    let remediations = Api::<PowerCycleRemediation>::namespaced(client.clone(), &namespace);
+    let name = &arguments.remediation;
+    let remediation = within("reading the remediation", remediations.get(name)).await?;
+    let phase = remediation.phase();
+    if phase != Phase::AwaitingConfirmation {
+        bail!(
+            "PowerCycleRemediation {namespace}/{name} is in phase {}; only in AwaitingConfirmation is a person asked",
+            phase.as_str()
+        );
+    }
+    let user = whoami(&client).await?;
+    if !may(&client, &namespace, name).await? {
+        bail!(
+            "{user} may not {VERB} powercycleremediations in namespace {namespace}; bind the ClusterRole \
+             baremetal-remediator-confirm-off to {user} there"
+        );
+    }
+    let patch = json!({"metadata": {
+        "resourceVersion": remediation.resource_version(),
+        "annotations": {
+            keys::CONFIRM_OFF_ANNOTATION: arguments.reason,
+            keys::CONFIRM_OFF_BY_ANNOTATION: user,
+            keys::CONFIRM_OFF_AT_ANNOTATION: Timestamp::now().to_string(),
+        },
+    }});
+    let (how, patch) = (PatchParams::default(), Patch::Merge(patch));
+    let patched = remediations.patch(name, &how, &patch);
+    within("annotating the remediation", patched).await?;
+    tell(&remediation, &user);
+    Ok(())
+}
+
+/// The name by which the API server knows who runs this.
+async fn whoami(client: &Client) -> anyhow::Result<String> {
+    let reviews = Api::<SelfSubjectReview>::all(client.clone());
+    let (how, asked) = (PostParams::default(), SelfSubjectReview::default());
+    let review = reviews.create(&how, &asked);
+    let review = within("asking the API server who you are", review).await?;
+    let user = review.status.and_then(|status| status.user_info?.username);
+    user.context("the API server does not say who you are; log in")
+}
+
+async fn may(client: &Client, namespace: &str, name: &str) -> anyhow::Result<bool> {
+    let review = SelfSubjectAccessReview {
+        spec: SelfSubjectAccessReviewSpec {
+            resource_attributes: Some(ResourceAttributes {
+                group: Some(PowerCycleRemediation::group(&()).into_owned()),
+                resource: Some(PowerCycleRemediation::plural(&()).into_owned()),
+                namespace: Some(namespace.to_owned()),
+                name: Some(name.to_owned()),
+                verb: Some(VERB.to_owned()),
+                ..ResourceAttributes::default()
+            }),
+            ..SelfSubjectAccessReviewSpec::default()
+        },
+        ..SelfSubjectAccessReview::default()
+    };
+    let reviews = Api::<SelfSubjectAccessReview>::all(client.clone());
+    let asked = PostParams::default();
+    let review = within(
+        "asking the API server what you may do",
+        reviews.create(&asked, &review),
+    )
+    .await?;
+    Ok(review.status.is_some_and(|status| status.allowed))
+}
+
+#[allow(clippy::print_stdout)] // What will happen is what the command is asked to say.
+fn tell(remediation: &PowerCycleRemediation, user: &str) {
+    let name = remediation.name_any();
+    println!(
+        "{user} has confirmed that the host of PowerCycleRemediation {name} is off.\n\
+         If its Node stays silent and the BMC does not say On, the workloads are released within half a minute and start \
+         elsewhere.\n\
+         Keep the host off until then. As soon as its BMC answers it is powered on; to prevent that, annotate the \
+         remediation with {}=true.\n\
+         What becomes of it: kubectl get pcr {name} -n {} -w",
+        keys::LEAVE_OFF_ANNOTATION,
+        remediation.namespace().unwrap_or_default()
+    );
+}
