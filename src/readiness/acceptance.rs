@@ -218,7 +218,9 @@ pub(crate) async fn policy(
                 |api| context.checker.mode(api),
                 generation,
             ));
-            context.checker.policy_is(&policy.metadata);
+            if policy.name_any() == POLICY_NAME {
+                context.checker.policy_is(&policy.metadata);
+            }
             (present, statements)
         }
         Err(invalid) => (

@@ -149,18 +149,31 @@ pub(crate) fn of_endpoint(sources: &Sources, endpoint: &BMCEndpoint) -> Subject 
         }
         Some(_) | None => Ok(()),
     };
+    let allowed = machine
+        .present()
+        .map_or(Ok(()), |machine| may_be_remediated(sources, machine));
     let regarding = machine
         .present()
         .map_or_else(|| endpoint.object_ref(&()), Machine::reference);
     Subject {
         host: host::resolve_endpoint(endpoint),
-        accepted: acceptance::judge_endpoint(sources, endpoint).and(alone),
+        accepted: acceptance::judge_endpoint(sources, endpoint)
+            .and(alone)
+            .and(allowed),
         node: node_of(sources, endpoint, &machine),
         node_name: name_of_node(endpoint, machine.present()).map(ToOwned::to_owned),
         machine,
         generation: endpoint.metadata.generation,
         regarding,
     }
+}
+
+/// Whether the policy lets Machines be remediated where this one is.
+fn may_be_remediated(sources: &Sources, machine: &Machine) -> Result<(), Obstacle> {
+    let namespace = machine.namespace().unwrap_or_default();
+    acceptance::allowed_by_policy(sources).map_or(Ok(()), |allowed| {
+        machine_is_allowed(&allowed, &namespace, &machine.name_any())
+    })
 }
 
 fn machine_of(sources: &Sources, endpoint: &BMCEndpoint) -> Lookup<Machine> {
@@ -275,11 +288,7 @@ pub(crate) fn of_machine(
 ) -> Subject {
     let missing = format!("Machine {} has no status.nodeRef", machine.name_any());
     let (node_name, regarding) = (machine.node_name().map(ToOwned::to_owned), machine.reference());
-    let namespace = machine.namespace().unwrap_or_default();
-    let allowed = acceptance::allowed_by_policy(sources);
-    let accepted = allowed.map_or(Ok(()), |allowed| {
-        machine_is_allowed(&allowed, &namespace, &machine.name_any())
-    });
+    let accepted = may_be_remediated(sources, &machine);
     let machine = Lookup::Present(machine);
     let named = node_name.as_deref().ok_or(missing);
     Subject {

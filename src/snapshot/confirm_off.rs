@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::admissionregistration::v1::{
     ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
 };
-use kube::api::Api;
+use kube::api::{Api, ObjectMeta};
 use kube::{Client, Resource, ResourceExt as _};
 use remediator_api::{PowerCycleRemediation, keys};
 use remediator_core::confirmation::{LiveWord, Word};
@@ -91,9 +91,8 @@ where
     });
     Ok(match read.await? {
         Ok(object) => {
-            let created = object.meta().creation_timestamp.as_ref().map(|created| created.0);
             let spec = serde_json::to_value(&object).unwrap_or_default();
-            match created.filter(|_| is_as_shipped(&spec, shipped)) {
+            match changed(object.meta()).filter(|_| is_as_shipped(&spec, shipped)) {
                 Some(created) => Ok(created),
                 None => Err(format!(
                     "another version of {what}, is there; apply deploy/base of this version"
@@ -107,6 +106,16 @@ where
             "the daemon may not read {what}; apply deploy/base of this version"
         )),
     })
+}
+
+/// When somebody last changed an object, other than its status: it may have been another one for a while.
+fn changed(meta: &ObjectMeta) -> Option<Timestamp> {
+    let fields = meta.managed_fields.iter().flatten();
+    let writes = fields.filter(|fields| fields.subresource.is_none());
+    let last = writes.filter_map(|fields| fields.time.as_ref().map(|time| time.0));
+    meta.creation_timestamp
+        .as_ref()
+        .map(|created| last.fold(created.0, Timestamp::max))
 }
 
 fn is_as_shipped(found: &Value, shipped: &Value) -> bool {
@@ -164,6 +173,21 @@ mod tests {
         served[0]["spec"]["matchConstraints"]["resourceRules"][0]["scope"] = json!("*");
         served[1]["spec"]["validationActions"] = json!(["Deny", "Audit"]);
         served
+    }
+
+    #[test]
+    fn a_policy_that_was_another_one_for_a_while_counts_from_its_last_change() {
+        let write = |time: &str, subresource: Option<&str>| json!({"time": time, "subresource": subresource});
+        let meta: ObjectMeta = serde_json::from_value(json!({
+            "creationTimestamp": "2027-01-01T00:00:00Z",
+            "managedFields": [write("2027-01-02T00:00:00Z", None), write("2027-01-03T00:00:00Z", Some("status"))],
+        }))
+        .expect("metadata");
+        assert_eq!(
+            changed(&meta),
+            Some("2027-01-02T00:00:00Z".parse().expect("a time"))
+        );
+        assert_eq!(changed(&ObjectMeta::default()), None);
     }
 
     #[test]

@@ -14,7 +14,18 @@ pub(super) fn obstacles(candidate: &Candidate<'_>, machine: Option<&Machine>) ->
         return Vec::new();
     };
     let (allowed, namespace) = (&policy.allowed, candidate.namespace);
-    let of_machine = machine.map(|machine| machine_is_allowed(allowed, &machine.namespace, &machine.name));
+    let of_machine = match (machine, candidate.named_node) {
+        (Some(machine), _) => Some(machine_is_allowed(allowed, &machine.namespace, &machine.name)),
+        // Who names a Node that has no Machine goes no other way round the list.
+        (None, Some(node)) => {
+            let (namespaces, node) = (
+                allowed.namespaces.machines.as_ref(),
+                format!("the request for Node {node}"),
+            );
+            Some(lists(namespaces, "machines", namespace, &node))
+        }
+        (None, None) => None,
+    };
     let of_request = (candidate.origin == Origin::Request).then(|| {
         lists(
             allowed.namespaces.requests.as_ref(),

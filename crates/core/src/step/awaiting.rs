@@ -66,6 +66,10 @@ impl<'a> Step<'a> {
 
     pub(super) fn awaiting_confirmation(&mut self) -> Result<Next, Next> {
         let facts = self.facts;
+        // What a word led to and was taken back must not stand.
+        if let Some(untaint) = self.untaint_effect() {
+            return Ok(Next::perform(untaint));
+        }
         let due = subject::examine(&self.journal, facts, &facts.objects, self.now);
         let ends = facts.deletion_requested
             || (facts.leave_off && self.journal.may_have_left_off())

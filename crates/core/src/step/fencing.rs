@@ -117,11 +117,17 @@ impl Step<'_> {
             return self.withdraw_release(&obstacle);
         }
         let is_released = self.is_released(&release, node);
+        // Only where it is seen that nothing was released: a Node that cannot be read may have been.
         if let Known::Said(said) = &grounds.by
             && !is_released
-            && (self.is_overdue() || after(said.word.at, VALID_FOR) < self.now)
+            && self.facts.objects.node.present().is_some()
         {
-            return Ok(self.ask_again(said));
+            if self.facts.confirm_off.present() != Some(&said.word) {
+                return Ok(self.ask_again(said, "was taken back"));
+            }
+            if self.is_overdue() || after(said.word.at, VALID_FOR) < self.now {
+                return Ok(self.ask_again(said, "is too old"));
+            }
         }
         if self.is_overdue() {
             let left = self.facts.observed.cleanups.last();

@@ -59,14 +59,11 @@ impl Step<'_> {
         })
     }
 
-    /// A word that nothing was released on in time is not acted on any more: a person is asked again.
-    pub(super) fn ask_again(&mut self, said: &Confirmation) -> Next {
+    /// A word that nothing was released on is not acted on any more: a person is asked again.
+    pub(super) fn ask_again(&mut self, said: &Confirmation, why: &str) -> Next {
         let (by, at) = (&said.word.by, said.word.at);
-        let detail = format!("what {by} said at {at:.0} is too old, and nothing was released on it");
-        // What the Node carried is saved nowhere else.
-        self.journal
-            .release
-            .take_if(|release| release.saved_node.is_none());
+        let detail = format!("what {by} said at {at:.0} {why}, and nothing was released on it");
+        // It stays: a write whose answer was lost may yet be seen.
         if let Some(release) = &mut self.journal.release {
             release.withdrawn = Some(self.now);
         }
@@ -83,7 +80,10 @@ impl Step<'_> {
         node: &JournalledNode,
         said: &Confirmation,
     ) -> Next {
-        match proof::silence(&self.facts.observed.reports, false, said.accepted, said.accepted) {
+        if !self.bmc_was_asked_since(said.accepted) {
+            return self.observe_at(self.watch_due(), Observation::Power);
+        }
+        match proof::silence(&self.facts.observed.reports, false, said.word.at, said.accepted) {
             Silence::Silent(at) if self.now.duration_since(at) <= proof::MAX_AGE => {
                 self.release(node, release.by, at)
             }

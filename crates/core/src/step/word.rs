@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::pending::brake_at;
+use super::pending::{IDENTITY_AGE, brake_at};
 use super::powering_off::{LIVE_CHECK_AGE, LIVE_CHECK_PACE};
 use super::subject::{self, NotDue};
 use super::{Next, RECHECK, Step, after};
@@ -74,8 +74,13 @@ impl<'a> Step<'a> {
             return Ok(self.not_taken_yet(word, denied));
         }
         self.hold_lease_for(word, machine, node)?;
-        if !self.bmc_was_asked_since(word.at) {
+        let lately = self.now.saturating_sub(IDENTITY_AGE).unwrap_or(word.at);
+        if !self.bmc_was_asked_since(word.at.max(lately)) {
             return Ok(Next::observe(Observation::Power));
+        }
+        let failure = facts.observed.read_failure.as_ref();
+        if let Some(failure) = failure.filter(|failure| !failure.obstacle.reason.leaves_power_unknown()) {
+            return Ok(self.not_taken_yet(word, &failure.obstacle));
         }
         let silent = match proof::silence(&facts.observed.reports, false, word.at, word.at) {
             Silence::Silent(at) => at,
@@ -99,8 +104,8 @@ impl<'a> Step<'a> {
         Ok(self.take_word(word, (machine.as_ref(), &node), silent, live.began))
     }
 
-    /// Whether the BMC has told nothing once more since a person has said that its host is off.
-    fn bmc_was_asked_since(&self, said: Timestamp) -> bool {
+    /// Whether the BMC was asked once more since then.
+    pub(super) fn bmc_was_asked_since(&self, said: Timestamp) -> bool {
         let observed = &self.facts.observed;
         let failure = observed.read_failure.as_ref();
         failure.is_some_and(|failure| failure.at >= said) || observed.last_read_since(said).is_some()

@@ -7,10 +7,11 @@ use super::menu::Menu;
 use super::shell::{Fault, Sim};
 use super::world::{Cause, at};
 use crate::confirmation::VALID_FOR;
-use crate::decision::Effect;
+use crate::decision::{Act, Effect};
 use crate::facts::{Lookup, Policy};
 use crate::journal::Basis;
 use crate::phase::{Phase, Reason};
+use crate::step::pending::IDENTITY_AGE;
 
 /// The BMC has been dead since before the Node fell silent.
 fn dead_from_the_start() -> Sim {
@@ -275,19 +276,95 @@ fn what_forbids_a_power_off_holds_up_a_word_too() {
     until(&mut sim, Phase::Fencing);
 }
 
-#[test]
-fn a_successor_finds_the_node_silent_anew_and_asks_again_once_the_word_is_old() {
+/// A word is taken, and its release is decided and not written.
+fn about_to_release() -> Sim {
     let mut taken = asked();
     taken.person_says_off(true);
-    let is_release = |decision: &crate::decision::Decision| {
-        matches!(
-            &decision.act,
-            Some(crate::decision::Act::Effect(Effect::TaintNode { .. }))
-        )
-    };
-    while !is_release(&taken.decide()) {
-        taken.turn(Fault::None);
-    }
+    taken.run_until(|sim| matches!(sim.decide().act, Some(Act::Effect(Effect::TaintNode { .. }))));
+    taken
+}
+
+#[test]
+fn a_word_that_is_taken_back_before_the_release_releases_nothing() {
+    let mut sim = about_to_release();
+    sim.turn(Fault::Refused);
+    sim.word = None;
+
+    until(&mut sim, Phase::AwaitingConfirmation);
+    assert!(
+        sim.journal.message.contains("taken back"),
+        "{}",
+        sim.journal.message
+    );
+    sim.run();
+    assert!(sim.released_at.is_empty());
+}
+
+#[test]
+fn a_node_that_reports_between_the_word_and_the_release_is_not_waited_out() {
+    let mut sim = about_to_release();
+    sim.turn(Fault::Refused);
+    sim.world.lease.lease_renewed = Some(at(sim.world.now));
+
+    sim.run_until(|sim| sim.journal.phase != Phase::Fencing);
+
+    assert!(
+        sim.journal.is_because(Reason::NodeStillReporting),
+        "{}",
+        sim.journal.message
+    );
+    assert!(sim.released_at.is_empty());
+}
+
+#[test]
+fn a_release_that_stands_is_not_forgotten_while_the_node_cannot_be_read() {
+    let mut sim = about_to_release();
+    sim.world.pods.push("Pod shop/stuck".to_owned());
+    sim.run_until(|sim| sim.world.tainted());
+    let node = sim.world.objects.node.clone();
+    sim.world.objects.node = Lookup::Unreadable("no connection".to_owned());
+    let end = sim.world.now + VALID_FOR.as_secs() * 1_000;
+
+    sim.run_until(|sim| sim.world.now > end);
+
+    assert_ne!(
+        sim.journal.phase,
+        Phase::AwaitingConfirmation,
+        "{}",
+        sim.journal.message
+    );
+    assert!(sim.journal.release.is_some());
+    sim.world.objects.node = node;
+    sim.world.command(true, Cause::Outside);
+    sim.run();
+    assert!(
+        sim.journal.phase == Phase::Succeeded && !sim.world.tainted(),
+        "{}",
+        sim.journal.message
+    );
+}
+
+#[test]
+fn the_bmc_is_asked_right_before_the_word_is_taken_and_again_before_the_release() {
+    let asked_at = |sim: &Sim| sim.observed.read_failure.as_ref().expect("it is silent").at;
+    let mut sim = asked();
+    sim.person_says_off(true);
+
+    sim.run_until(|sim| sim.journal.confirmation.is_some());
+
+    let accepted = sim.journal.confirmation.as_ref().expect("taken").accepted;
+    assert!(accepted.duration_since(asked_at(&sim)) <= IDENTITY_AGE);
+    // The write fails, and a successor goes on.
+    let mut sim = about_to_release();
+    sim.turn(Fault::CrashAfterJournal);
+    let crashed = at(sim.world.now);
+    sim.run_until(|sim| sim.world.tainted());
+    assert!(asked_at(&sim) >= crashed);
+}
+
+#[test]
+fn a_successor_finds_the_node_silent_anew_and_asks_again_once_the_word_is_old() {
+    let mut taken = about_to_release();
     taken.turn(Fault::CrashAfterJournal);
     assert!(taken.journal.phase == Phase::Fencing && !taken.world.tainted());
     let mut late = taken.clone();
@@ -302,7 +379,7 @@ fn a_successor_finds_the_node_silent_anew_and_asks_again_once_the_word_is_old() 
         "{}",
         late.journal.message
     );
-    assert!(late.released_at.is_empty() && late.journal.release.is_none());
+    assert!(late.released_at.is_empty());
     late.person_says_off(true);
     until(&mut late, Phase::Fencing);
 }
