@@ -97,7 +97,9 @@ impl Explorer {
             self.breach(run, "left off although nothing is in its way");
         }
         let told = journal.phase == Phase::Failed && journal.message.contains("taint");
-        if sim.world.tainted() && run.paused == 0 && !told && !awaits_person && sim.leads {
+        let release = journal.release.as_ref();
+        let stands = awaits_person && release.is_some_and(|release| release.withdrawn.is_none());
+        if sim.world.tainted() && run.paused == 0 && !told && !stands && sim.leads {
             self.breach(run, "taint left behind silently");
         }
         if !journal.phase.is_final() && !awaits_person && !sim.gone && run.paused == 0 && sim.leads {
@@ -181,7 +183,7 @@ fn ends_well_when_repaired(sim: &Sim) -> bool {
         |sim: &Sim| sim.host.is_err() || sim.journal.is_because(Reason::PolicyPaused) || is_storm(&sim.fleet);
     sim.run_until(|sim| is_held_up(sim) || sim.journal.phase.is_final());
     let told = sim.journal.message.contains("taint") && sim.person_was_wrong();
-    is_held_up(&sim) || !sim.world.tainted() || told
+    is_held_up(&sim) || sim.journal.phase.is_final() && (!sim.world.tainted() || told)
 }
 
 /// The most that two attempts may take, with what is granted to finish, and the end of the quarantine after it.
