@@ -141,10 +141,14 @@ fn tell(text: &str) {
 
 /// Whether a fault that never came is no failure: at a read or a repetition, for what is read when, and how often,
 /// depends on how busy the machine is; where it is told what is waited for, which may be there already; and at a logout,
-/// which is ordered with nothing.
+/// which is ordered with nothing, and over IPMI the only request of Booting beside reads.
 fn may_stay_away(fault: &Fault) -> bool {
     let call = &fault.call;
-    let may_be_spared = ["Pending/journal-Pending#", "/bmc-delete-session#"];
+    let may_be_spared = [
+        "Pending/journal-Pending#",
+        "/bmc-delete-session#",
+        "Booting/bmc-request#",
+    ];
     !call.ends_with("#1") || !changes(call) || may_be_spared.iter().any(|spared| call.contains(spared))
 }
 

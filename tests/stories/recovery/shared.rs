@@ -49,6 +49,8 @@ async fn a_secret_that_is_gone_is_told_and_the_next_of_its_name_is_used() -> wor
             .on(RequestClass::SystemGet)
             .times(1),
     )?;
+    // The connection is gone, and another one needs the Secret.
+    tokio::time::timeout(LONG, host.bmc.wait_for(|now| now.faults.is_empty())).await??;
     world.release_pod(&host.name).await?;
     let told = objects::event(
         &world,
