@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::{HostOptions, World, WorldHost, objects};
 
 /// How long any one thing may take.
-pub const PATIENCE: Duration = Duration::from_mins(2);
+pub const PATIENCE: Duration = Duration::from_mins(3);
 
 /// The password of every simulated host; it must turn up nowhere.
 const CANARY: &str = "canary-Pa55word";
