@@ -17,8 +17,11 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 TARGET = ROOT / os.environ.get("CARGO_TARGET_DIR", "target")
 LOGS = TARGET / "run"
 TIMES = LOGS / "stories.times"
-# Lines of a failed part that are shown; all of them are in its log.
-SHOWN = 400
+# Lines of a failed part that are shown, and the columns of each; all of it is in its log.
+SHOWN = 300
+COLUMNS = 400
+# Lines that say why a test failed.
+WHY = 8
 SLOWEST = 10
 
 # Name, track, what it needs, command. Within a track they begin in this order.
@@ -124,7 +127,25 @@ def show(part):
     begins = next((number for number, line in enumerate(lines) if line == "failures:"), len(lines) - SHOWN)
     shown = lines[max(begins, 0):]
     print(f"\n== {part} (all of it: {log_of(part)})")
-    print("\n".join(shown[:SHOWN]))
+    print("\n".join(line[:COLUMNS] for line in shown[:SHOWN]))
+
+
+def reasons(part):
+    """Why each test of a part failed, in few lines: whoever reads only the end of the output needs no more."""
+    if not log_of(part).exists():
+        return
+    test, left = "", 0
+    for line in log_of(part).read_text(errors="replace").splitlines():
+        if line.startswith("---- ") and line.endswith(" stdout ----"):
+            test = line.split(" ")[1]
+        elif "' panicked at " in line or "the story failed at " in line:
+            print(f"\n{part}: {test}")
+            left = WHY
+        elif line.startswith("--- the end of ") or not line:
+            left = 0
+        if left:
+            print(f"    {line[:COLUMNS]}")
+            left -= 1
 
 
 def slowest():
@@ -157,6 +178,8 @@ def main():
     print("\nthe slowest stories:")
     for seconds, name in slowest():
         print(f"{seconds:6.1f} s  {name}")
+    for part in failed:
+        reasons(part)
     if failed:
         print(f"\nthese failed: {', '.join(failed)}")
     return 1 if failed else 0

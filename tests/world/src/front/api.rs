@@ -132,8 +132,12 @@ where
     async fn answer(&self, request: Request<Bytes>) -> Result<Response<Body>> {
         let (mut head, body) = request.into_parts();
         let is_watch = head.uri.query().is_some_and(|query| query.contains("watch=true"));
-        if let Some(only) = self.only.as_ref().filter(|_| head.method == Method::GET) {
-            head.uri = narrowed(&head.uri, only)?;
+        if let Some(only) = &self.only {
+            head.uri = match head.method {
+                Method::GET => narrowed(&head.uri, only)?,
+                Method::PATCH => tried(&head.uri)?,
+                _ => head.uri,
+            };
         }
         let request = Request::from_parts(head, kube::client::Body::from(body.to_vec()));
         let answer = self.client.send(request).await?.map(Body::new);
@@ -143,6 +147,16 @@ where
             answer
         })
     }
+}
+
+/// What is said of the policy is only tried: all daemons have the same one, each would write over what another said
+/// of its own part of the cluster, and be told of it again.
+fn tried(uri: &Uri) -> Result<Uri> {
+    if !uri.path().ends_with("/remediationpolicies/default/status") {
+        return Ok(uri.clone());
+    }
+    let query = uri.query().unwrap_or_default();
+    Ok(format!("{}?dryRun=All&{query}", uri.path()).parse()?)
 }
 
 /// The same question about what the daemon is to see, where it was about all.

@@ -10,7 +10,9 @@ use crate::failure::show;
 
 /// Names a file to which each story adds a line: seconds, setting, name.
 const TIMES: &str = "STORY_TIMES";
-const LINES: usize = 40;
+/// Of each log; longer lines are cut.
+const LINES: usize = 20;
+const COLUMNS: usize = 400;
 
 /// Adds a line to the file of times. Best effort: no story fails by it.
 pub(super) fn time(story: &str, setting: &str, took: Duration) {
@@ -37,7 +39,10 @@ fn end_of(log: &Path) -> String {
         return "(it cannot be read)".to_owned();
     };
     let text = String::from_utf8_lossy(&bytes);
-    let lines: Vec<&str> = text.lines().collect();
+    let lines: Vec<String> = text
+        .lines()
+        .map(|line| line.chars().take(COLUMNS).collect())
+        .collect();
     let from = lines.len().saturating_sub(LINES);
     lines.get(from..).unwrap_or_default().join("\n")
 }
