@@ -64,7 +64,7 @@ impl Default for Options {
 impl Default for ControllerManagerOptions {
     fn default() -> Self {
         Self {
-            node_monitor_grace_period: Duration::from_secs(6),
+            node_monitor_grace_period: Duration::from_secs(5),
             node_monitor_period: Duration::from_secs(1),
             node_eviction_rate: 10.0,
             arguments: Vec::new(),

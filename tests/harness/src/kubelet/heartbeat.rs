@@ -95,9 +95,8 @@ impl Kubelet {
         let name = &self.template.name;
         let spec = json!({
             "holderIdentity": name,
-            // A kubelet renews every quarter of the duration. Half of it lets the Lease end before the node
-            // lifecycle controller says that the Node is silent, as with real timings.
-            "leaseDurationSeconds": self.template.lease_interval.saturating_mul(2).as_secs().max(1),
+            // A kubelet renews every quarter of the duration.
+            "leaseDurationSeconds": self.template.lease_interval.saturating_mul(4).as_secs().max(1),
             "renewTime": MicroTime(Timestamp::now()),
         });
         let patch = Patch::Merge(json!({"spec": spec}));

@@ -10,8 +10,8 @@ use super::Setting;
 use super::mount::{Mount, Plane};
 
 /// Control planes at once, and stories at once, unless the environment says otherwise.
-const PLANES: (&str, usize) = ("STORY_CONTROL_PLANES", 8);
-const STORIES: (&str, usize) = ("STORIES_AT_ONCE", 20);
+const PLANES: (&str, usize) = ("STORY_CONTROL_PLANES", 10);
+const STORIES: (&str, usize) = ("STORIES_AT_ONCE", 24);
 
 /// Leases of one control plane at once, so that a setting of many short stories leaves some for others.
 const SHARERS: usize = 8;
