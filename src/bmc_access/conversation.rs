@@ -13,7 +13,7 @@ use remediator_bmc::{
 };
 use remediator_core::facts::Obstacle;
 use remediator_core::identity::SystemUuid;
-use remediator_core::journal::{Route, Verb};
+use remediator_core::journal::{LogEntry, Route, Verb};
 use remediator_core::observed::PowerRead;
 use remediator_core::phase::Reason;
 use remediator_core::power_command::{CommandAnswer, CommandError};
@@ -112,6 +112,11 @@ impl Conversation {
         self.note_login(access);
         self.end_predecessor(read.session.as_deref()).await;
         Ok(read)
+    }
+
+    /// The newest entries of the BMC's log about the host that was read last.
+    pub(crate) async fn newest_log(&self) -> Vec<LogEntry> {
+        self.line.newest_log().await
     }
 
     /// Asks for everything that a remediation would depend on. The outer error: for how long the BMC is not to be

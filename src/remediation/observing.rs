@@ -8,9 +8,10 @@ use remediator_api::target_ref::{begun, to_bring_back};
 use remediator_core::decision::Observation;
 use remediator_core::facts::{Facts, LiveCheck, Obstacle};
 use remediator_core::identity::SystemUuid;
-use remediator_core::journal::Subject;
+use remediator_core::journal::{BmcLog, Subject};
 use remediator_core::observed::{PowerRead, Reading};
-use remediator_core::phase::Reason;
+use remediator_core::phase::{Phase, Reason};
+use remediator_core::power::PowerState;
 use remediator_core::proof;
 
 use crate::api_call::{ShellError, within};
@@ -162,10 +163,13 @@ impl Acting<'_> {
             }
             (Ok(read), is_wrong) => {
                 memory.told.clear();
+                let is_on = read.power == PowerState::On;
                 memory.observed.note_read(read);
                 memory.observed.route = route;
                 if is_wrong.is_some() {
                     memory.turn_around().await;
+                } else if is_on {
+                    self.read_log(memory).await;
                 }
             }
             (Err(obstacle), _) => {
@@ -175,6 +179,20 @@ impl Acting<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Reads the BMC's log once, when the host is on again. Before that, nothing waits for it.
+    async fn read_log(&self, memory: &mut Memory) {
+        let journal = self.remediation.journal();
+        let is_back = journal.is_some_and(|journal| journal.phase == Phase::PoweringOn);
+        let Some(conversation) = memory.conversation.as_ref().filter(|_| is_back) else {
+            return;
+        };
+        if memory.observed.log.is_none() {
+            let entries = conversation.newest_log().await;
+            let read = self.context.sources.clock.now();
+            memory.observed.log = Some(BmcLog { read, entries });
+        }
     }
 
     /// Tells people, once, what keeps us from asking the BMC of a host that has to be brought back: they can change that.

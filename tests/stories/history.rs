@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use bmc_simulator::RedfishSpec;
 use harness::Cluster;
 use serde_json::{Value, json};
 use world::pool::{self, Setting};
@@ -42,7 +43,16 @@ fn records(export: &str) -> Result<Vec<Value>> {
 #[tokio::test]
 async fn a_remediation_is_exported_with_its_proof_and_an_edited_byte_is_found() -> world::Outcome {
     let cluster = &control_plane().await?;
-    let world = World::new(cluster, "history", vec![HostOptions::default()]).await?;
+    let host = HostOptions {
+        simulated: Box::new(|spec| {
+            spec.change_redfish(|redfish| RedfishSpec {
+                log: (1..=7).map(|number| format!("event {number}")).collect(),
+                ..redfish
+            })
+        }),
+        ..HostOptions::default()
+    };
+    let world = World::new(cluster, "history", vec![host]).await?;
     world.health_check().await?;
     world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
     let daemon = world::start_daemon(cluster, Path::new(PROGRAM))?;
@@ -117,6 +127,18 @@ fn is_evidence(record: &Value, world: &World, name: &str) {
         json!(host.bmc.system_uuid()),
         "{record}"
     );
+    let before = &status["beforePowerOff"];
+    assert_eq!(before["power"], "On", "{record}");
+    assert_eq!(before["health"], "OK", "{record}");
+    assert_eq!(before["bootProgress"], "OSRunning", "{record}");
+    assert!(before["lastReset"].is_string(), "{record}");
+    let entries = before["log"]["entries"].as_array();
+    let messages = entries.map(|entries| entries.iter().map(|entry| &entry["message"]).collect::<Vec<_>>());
+    let newest: Vec<_> = (3..=7)
+        .rev()
+        .map(|number| json!(format!("event {number}")))
+        .collect();
+    assert_eq!(messages, Some(newest.iter().collect()), "{record}");
     let reads = status["evidence"]["reads"].as_array();
     assert!(reads.is_some_and(|reads| reads.len() >= 2), "{record}");
     let phases = status["timeline"].as_array();

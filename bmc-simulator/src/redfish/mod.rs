@@ -16,6 +16,7 @@ mod dispatch;
 mod events;
 mod fate;
 mod late;
+mod logs;
 mod manager;
 mod message;
 mod network;

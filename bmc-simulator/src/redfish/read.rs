@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 use super::body_of::set;
 use super::query::{Query, Refused, expand, select};
 use super::route::Route;
-use super::{Call, accounts, chassis, conditional, events, manager, message, network, reply, root, schema};
+use super::{
+    Call, accounts, chassis, conditional, events, logs, manager, message, network, reply, root, schema,
+};
 use super::{oem, sessions, shown, system, tasks, update};
 use crate::host::Acting;
 use crate::journal::Via;
@@ -126,6 +128,10 @@ fn render(acting: &Acting<'_>, route: &Route) -> Option<Value> {
         Route::UpdateService => Some(update::service()),
         Route::FirmwareInventory => Some(update::inventory()),
         Route::Firmware(id) => update::firmware(id),
+        Route::LogServices(id) => logs::services(acting, id),
+        Route::Log(id) => logs::service(acting, id),
+        Route::LogEntries(id) => logs::entries(acting, id),
+        Route::LogEntry(id, entry) => logs::entry(acting, id, *entry),
         Route::AllChassis => Some(chassis::collection(acting)),
         Route::Chassis(id) => chassis::member(acting, id),
         Route::Managers => Some(manager::collection()),

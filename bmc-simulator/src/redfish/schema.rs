@@ -64,10 +64,18 @@ pub(super) const UPDATE_SERVICE: Schema = of("UpdateService", "v1_14_0");
 pub(super) const FIRMWARE: Schema = of("SoftwareInventory", "v1_10_0");
 pub(super) const FIRMWARE_ALL: Schema = unversioned("SoftwareInventoryCollection");
 pub(super) const ACTION_INFO: Schema = of("ActionInfo", "v1_4_0");
+pub(super) const LOG_SERVICE: Schema = of("LogService", "v1_6_0");
+pub(super) const LOG_SERVICES: Schema = unversioned("LogServiceCollection");
+pub(super) const LOG_ENTRY: Schema = of("LogEntry", "v1_16_1");
+pub(super) const LOG_ENTRIES: Schema = unversioned("LogEntryCollection");
 pub(super) const MESSAGE: Schema = of("Message", "v1_2_0");
 
 /// Every schema that an answer can follow.
-const ALL: [Schema; 36] = [
+const ALL: [Schema; 40] = [
+    LOG_SERVICE,
+    LOG_SERVICES,
+    LOG_ENTRY,
+    LOG_ENTRIES,
     SERVICE_ROOT,
     SYSTEM,
     SYSTEMS,

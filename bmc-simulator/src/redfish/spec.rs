@@ -82,6 +82,9 @@ pub struct RedfishSpec {
     pub oem_actions: Vec<OemAction>,
     /// What systems say when they were last reset.
     pub last_reset_time: LastResetTime,
+    /// Messages in the event log of each machine (`LogServices/SEL`), the oldest first; empty: systems have no log.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub log: Vec<String>,
     /// Systems do not say who manages them (Huawei 1288H: openstack/sushy `retry-on-missing-managedby`).
     pub hides_managed_by: bool,
     /// Decoys answer 503 while the machine is off (NVIDIA/infra-controller issue 5418).
@@ -120,6 +123,7 @@ impl Default for RedfishSpec {
             etags: ETags::default(),
             oem_actions: Vec::new(),
             last_reset_time: LastResetTime::default(),
+            log: Vec::new(),
             hides_managed_by: false,
             decoys_unavailable_while_off: false,
             decoy_error: None,

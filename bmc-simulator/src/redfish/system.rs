@@ -9,7 +9,7 @@ use super::boot::{self, BootChange, BootOverride};
 use super::message::{Base, Message};
 use super::patch::{Change, Plan, flag, text};
 use super::route::Route;
-use super::{chassis, manager, oem, schema};
+use super::{chassis, logs, manager, oem, schema};
 use crate::fault::Fault;
 use crate::host::Acting;
 use crate::per_machine::Slot;
@@ -154,6 +154,14 @@ pub(super) fn member(acting: &Acting<'_>, id: &str) -> Option<Value> {
     let restarted = acting.date_time(notes.restarted);
     let shown = acting.state.redfish.spec.last_reset_time.show(restarted);
     set(&mut body, "LastResetTime", json!(shown));
+    let booted = match reported.as_deref() {
+        Some("On") => "OSRunning",
+        Some(_) | None => "None",
+    };
+    set(&mut body, "BootProgress", json!({"LastState": booted}));
+    if let Some(place) = logs::place(acting, id) {
+        set(&mut body, "LogServices", reference(&place));
+    }
     oem::in_system(acting, &uri(id), &mut body);
     Some(body)
 }

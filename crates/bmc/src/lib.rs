@@ -34,7 +34,7 @@ pub use inspection::{Inspection, Login};
 pub use ipmi::{IpmiError, read_datagram as read_ipmi_datagram};
 pub use network::{AllowedNetworks, NotAllowed, RangeUse, ReservedRange};
 pub use redfish::{ReadBody as ReadRedfishBody, read_body as read_redfish_body};
-pub use remediator_core::journal::Verb;
+pub use remediator_core::journal::{LogEntry, Verb};
 pub use remediator_core::observed::PowerRead;
 pub use remediator_core::power::Protocol;
 pub use remediator_core::power_command::{CommandAnswer, Refusal};
@@ -110,6 +110,15 @@ impl Bmc {
         match &mut self.driver {
             Driver::Redfish(redfish) => redfish.inspect(scope, may_fall_back).await,
             Driver::Ipmi(ipmi) => ipmi.inspect().await,
+        }
+    }
+
+    /// The newest entries of the log that the BMC keeps about its host, the newest first, within 2 s; none where there is
+    /// no such log or it cannot be read.
+    pub async fn newest_log(&mut self) -> Vec<LogEntry> {
+        match &mut self.driver {
+            Driver::Redfish(redfish) => redfish.newest_log().await,
+            Driver::Ipmi(_) => Vec::new(),
         }
     }
 

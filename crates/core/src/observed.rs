@@ -5,7 +5,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::facts::{LiveCheck, NodeReport, Obstacle, Versions};
-use super::journal::{Route, Verb};
+use super::journal::{BmcLog, HostState, Route, Verb};
 use super::node_lease::NodeLease;
 use super::phase::Reason;
 use super::power::{PowerState, Protocol};
@@ -28,6 +28,8 @@ pub struct Observed {
     pub reads: Vec<PowerRead>,
     /// How the BMC was reached for the newest of them.
     pub route: Option<Route>,
+    /// What its log said once the host was on again; empty where there is none.
+    pub log: Option<BmcLog>,
     /// Failed reads of the BMC since the last good one.
     pub read_failure: Option<ReadFailure>,
     /// The intent this process journalled last. Any other was a predecessor's, which may have sent the command.
@@ -84,6 +86,8 @@ pub struct PowerRead {
     pub uuid: Option<String>,
     /// The serial number as the BMC writes it: printable, at most 64 characters.
     pub serial: Option<String>,
+    /// What else it said of the host.
+    pub host: HostState,
     /// Which system was read: the path of the resource, or the name of the one behind an IPMI address.
     pub system: String,
     /// Place of the session, for a successor to end; not if it is too long to be journalled or tells a secret.

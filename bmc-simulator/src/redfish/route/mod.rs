@@ -21,6 +21,10 @@ pub(super) enum Route {
     Oem(OemAction, String),
     Bios(String),
     BiosSettings(String),
+    LogServices(String),
+    Log(String),
+    LogEntries(String),
+    LogEntry(String, u64),
     AllChassis,
     Chassis(String),
     Managers,
@@ -97,6 +101,12 @@ impl Route {
             }
             ["Systems", id, "Bios"] => Self::Bios(text(id)),
             ["Systems", id, "Bios", "Settings"] => Self::BiosSettings(text(id)),
+            ["Systems", id, "LogServices"] => Self::LogServices(text(id)),
+            ["Systems", id, "LogServices", "SEL"] => Self::Log(text(id)),
+            ["Systems", id, "LogServices", "SEL", "Entries"] => Self::LogEntries(text(id)),
+            ["Systems", id, "LogServices", "SEL", "Entries", entry] => {
+                number(entry).map_or(Self::Unknown, |entry| Self::LogEntry(text(id), entry))
+            }
             ["Chassis"] => Self::AllChassis,
             ["Chassis", id, "Actions", "Oem", action @ ..] => {
                 OemAction::of_chassis(action).map_or(Self::Unknown, |action| Self::Oem(action, text(id)))
@@ -220,6 +230,10 @@ impl Route {
             | Self::UpdateService
             | Self::FirmwareInventory
             | Self::Firmware(_)
+            | Self::LogServices(_)
+            | Self::Log(_)
+            | Self::LogEntries(_)
+            | Self::LogEntry(..)
             | Self::AllChassis
             | Self::Chassis(_)
             | Self::Managers

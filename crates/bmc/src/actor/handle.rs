@@ -12,7 +12,7 @@ use super::pace::SharedPace;
 use super::{Actor, Outcomes};
 use crate::error::BmcError;
 use crate::inspection::Scope;
-use crate::{BmcTarget, CommandAnswer, Deadlines, Inspection, PowerRead, Verb};
+use crate::{BmcTarget, CommandAnswer, Deadlines, Inspection, LogEntry, PowerRead, Verb};
 
 /// Whose requests go first, and who is turned away while a BMC does not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,7 +144,12 @@ impl Request {
             (What::Command(Verb::PowerOn, ..), Urgency::Remediation) => Turn::PowerOn,
             (What::Command(Verb::PowerOff, ..), Urgency::Remediation) => Turn::PowerOff,
             (
-                What::Leave | What::Prepare(_) | What::Inspect(..) | What::EndSession(..) | What::Close(_),
+                What::Leave
+                | What::Prepare(_)
+                | What::Inspect(..)
+                | What::Log(_)
+                | What::EndSession(..)
+                | What::Close(_),
                 Urgency::Remediation,
             ) => Turn::Remediation,
         }
@@ -157,6 +162,7 @@ impl Request {
             What::Prepare(reply) => !reply.is_closed(),
             What::Inspect(_, reply) => !reply.is_closed(),
             What::Command(_, _, reply) => !reply.is_closed(),
+            What::Log(reply) => !reply.is_closed(),
             What::EndSession(_, reply) => !reply.is_closed(),
         }
     }
@@ -173,6 +179,7 @@ pub(super) enum What {
     Inspect(Scope, Reply<Inspection>),
     /// What, and until when.
     Command(Verb, Instant, Reply<CommandAnswer>),
+    Log(Reply<Vec<LogEntry>>),
     EndSession(String, Reply<bool>),
     Close(Reply<bool>),
 }
@@ -241,6 +248,11 @@ impl BmcHandle {
         let order = |reply| What::Command(command, not_after, reply);
         // An actor that is gone without an answer may have sent it.
         self.ask(order, BmcError::UnknownOutcome).await
+    }
+
+    /// The newest entries of the BMC's log about the host that the target was last read from, as [`crate::Bmc::newest_log`].
+    pub async fn newest_log(&self) -> Vec<LogEntry> {
+        self.ask(What::Log, BmcError::NoAnswer).await.unwrap_or_default()
     }
 
     /// Ends a session that is not ours any more. Answers whether it was still there.

@@ -98,7 +98,12 @@ impl Actor {
         match &request.what {
             What::Inspect(..) => self.sessions.read_at(&request.target, now),
             What::Command(_, not_after, _) => self.pace.with(|pace, _| pace.command_at(now)).min(*not_after),
-            What::Join | What::Leave | What::Prepare(_) | What::EndSession(..) | What::Close(_) => now,
+            What::Join
+            | What::Leave
+            | What::Prepare(_)
+            | What::Log(_)
+            | What::EndSession(..)
+            | What::Close(_) => now,
         }
     }
 
@@ -119,6 +124,9 @@ impl Actor {
             }
             What::Command(command, not_after, reply) => {
                 let _ = reply.send(self.command(&target, command, not_after).await);
+            }
+            What::Log(reply) => {
+                let _ = reply.send(self.sessions.newest_log(&target).await);
             }
             What::EndSession(path, reply) => {
                 let _ = reply.send(self.sessions.end_session(&target, &path).await);

@@ -8,7 +8,7 @@ use super::Urgency;
 use super::pace::{READ_SPACING, SharedPace, not_before};
 use crate::error::BmcError;
 use crate::inspection::Scope;
-use crate::{Bmc, BmcTarget, CommandAnswer, Deadlines, Inspection, Verb};
+use crate::{Bmc, BmcTarget, CommandAnswer, Deadlines, Inspection, LogEntry, Verb};
 
 /// Most hosts behind one BMC that are kept connected at once; the one asked longest ago gives way.
 const MOST: usize = 8;
@@ -103,6 +103,10 @@ impl Sessions {
         };
         self.pace.with(|pace, now| pace.note_doubt(doubt, now));
         found
+    }
+
+    pub(super) async fn newest_log(&mut self, target: &BmcTarget) -> Result<Vec<LogEntry>, BmcError> {
+        Ok(self.turn_to(target)?.bmc.newest_log().await)
     }
 
     pub(super) async fn end_session(&mut self, target: &BmcTarget, path: &str) -> Result<bool, BmcError> {

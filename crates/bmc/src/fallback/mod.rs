@@ -24,6 +24,7 @@ use super::{
     BmcAddress, BmcTarget, CommandAnswer, Inspection, PowerRead, Privilege, Protocol, Transport, Verb,
 };
 use remediator_core::identity::SystemUuid;
+use remediator_core::journal::LogEntry;
 
 /// Between the two attempts at Redfish that come before IPMI.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -136,6 +137,14 @@ impl RedfishOrIpmi {
         match &mut self.fallen_back {
             None => self.redfish.command(command, not_after).await,
             Some(stand_in) => stand_in.command(command, not_after).await,
+        }
+    }
+
+    /// Over IPMI nothing is read that a power cycle does not need.
+    pub(super) async fn newest_log(&mut self) -> Vec<LogEntry> {
+        match &self.fallen_back {
+            None => self.redfish.newest_log().await,
+            Some(_) => Vec::new(),
         }
     }
 

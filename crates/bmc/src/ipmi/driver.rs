@@ -16,7 +16,7 @@ use super::crypto::CipherSuite;
 use super::error::IpmiError;
 use super::link::{Repeat, Unanswered, after};
 use super::session::Session;
-use super::status::{chassis_status, verdict};
+use super::status::{chassis_status, last_power_event, verdict};
 use super::wire::Request;
 use super::wire::net_fn::CHASSIS;
 use crate::address::Privilege;
@@ -24,6 +24,7 @@ use crate::credentials::Credentials;
 use crate::error::BmcError;
 use crate::{BmcTarget, CommandAnswer, Deadlines, Inspection, Login, PowerRead, Protocol, Verb, dated};
 use remediator_core::identity::SystemUuid;
+use remediator_core::journal::HostState;
 
 /// How long the end of a session is waited for at most.
 const CLOSING: Duration = Duration::from_secs(3);
@@ -170,6 +171,10 @@ impl Ipmi {
             session: None,
             fallback: None,
             certificate: None,
+            host: HostState {
+                last_power_event: last_power_event(&answer),
+                ..HostState::default()
+            },
             began: dated(sent),
             ended: Timestamp::now(),
         };

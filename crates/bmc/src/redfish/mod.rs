@@ -4,6 +4,7 @@
 //! and logout. A BMC that answers with a task is asked for it while the power is not what was commanded.
 
 mod command;
+mod log;
 mod login;
 mod messages;
 mod reading;
@@ -47,6 +48,8 @@ pub(super) struct Redfish {
     left: Option<ResourcePath>,
     /// Out of the address, or chosen once and then kept.
     system: Option<ResourcePath>,
+    /// Where its logs are: out of the last reading.
+    logs: Option<ResourcePath>,
     /// Where commands go: out of the last reading, gone when a reading failed.
     control: Option<Control>,
     /// The command whose task is asked for.
@@ -78,6 +81,7 @@ impl Redfish {
             standing: LoginState::New,
             left: None,
             system: target.address.system_path,
+            logs: None,
             control: None,
             followed: None,
         })

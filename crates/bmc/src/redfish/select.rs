@@ -6,12 +6,13 @@
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use super::resource::{Chassis, Collection, Root, System};
+use super::resource::{Chassis, Collection, Described, Root, System, decode};
 use super::{Control, Redfish, own};
 use crate::address::ResourcePath;
 use crate::error::BmcError;
 use crate::{PowerRead, Protocol, dated};
 use remediator_core::identity::SystemUuid;
+use remediator_core::journal::HostState;
 use remediator_core::power::PowerState;
 
 /// Readable without a login (DSP0266, "Resources that do not require authentication").
@@ -51,6 +52,10 @@ impl Redfish {
         if contradiction.is_some() {
             power = PowerState::Unknown;
         }
+        let described: Described = decode(answer.bytes()).unwrap_or_default();
+        let host = self.host_state(&described);
+        let logs = described.logs.and_then(|logs| logs.id);
+        self.logs = logs.and_then(|logs| ResourcePath::parse(&logs).ok());
         let word = |word: &Option<String>| word.as_deref().map(|word| self.redactor.shorten(word, MAX_WORD));
         let reading = PowerRead {
             protocol: Protocol::Redfish,
@@ -63,6 +68,7 @@ impl Redfish {
             command_failure: None,
             fallback: None,
             certificate: None,
+            host,
             began: dated(answer.sent),
             ended: Timestamp::now(),
         };
@@ -72,6 +78,20 @@ impl Redfish {
             reset: system.actions.and_then(|actions| actions.reset),
         };
         Ok((reading, control, answer.sent))
+    }
+
+    /// What else the system says of its host, for people.
+    fn host_state(&self, described: &Described) -> HostState {
+        let word = |word: &Option<String>| word.as_deref().map(|word| self.redactor.shorten(word, MAX_WORD));
+        let (status, boot) = (described.status.as_ref(), described.boot_progress.as_ref());
+        HostState {
+            health: status.and_then(|status| word(&status.health)),
+            state: status.and_then(|status| word(&status.state)),
+            boot_progress: boot.and_then(|boot| word(&boot.last_state)),
+            boot_progress_since: boot.and_then(|boot| word(&boot.since)),
+            last_reset: word(&described.last_reset),
+            last_power_event: None,
+        }
     }
 
     /// The path may be one that the BMC named.

@@ -9,9 +9,11 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+mod before_power_off;
 mod release;
 mod subject;
 
+pub use before_power_off::{BeforePowerOff, BmcLog, HostState, LogEntry};
 pub use release::{Basis, Release, ReleaseBy, SavedNode, SavedTaint};
 pub use subject::{HostAtBmc, JournalledNode, NoNode, NodeOfSubject, Route, Subject};
 
@@ -51,6 +53,9 @@ pub struct Journal {
     /// phase Failed, was never seen undone: the host may be off because of us, and is powered on as soon as it can be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub intent: Option<Intent>,
+    /// What the BMC told of the host before the power-off of this attempt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before_power_off: Option<Box<BeforePowerOff>>,
     /// Why we believe the host is off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence: Option<OffEvidence>,

@@ -42,6 +42,7 @@ fn read(seconds: i64, said: &str) -> PowerRead {
         command_failure: None,
         fallback: None,
         certificate: None,
+        host: crate::journal::HostState::default(),
     }
 }
 

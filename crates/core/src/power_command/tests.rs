@@ -21,6 +21,7 @@ fn read(seconds: i64, power: PowerState) -> PowerRead {
         command_failure: None,
         fallback: None,
         certificate: None,
+        host: crate::journal::HostState::default(),
     }
 }
 

@@ -6,7 +6,7 @@ use crate::admission::Reply;
 use crate::decision::Observation;
 use crate::facts::{Host, Machine, Node, Obstacle, is_of_control_plane};
 use crate::identity::{self, ProvenIdentity};
-use crate::journal::{JournalledNode, NodeOfSubject, Subject, Verb};
+use crate::journal::{BeforePowerOff, JournalledNode, NodeOfSubject, Subject, Verb};
 use crate::machine_api::MachineApi;
 use crate::observed::PowerRead;
 use crate::phase::{Phase, Reason};
@@ -45,7 +45,7 @@ impl<'a> Step<'a> {
             control_plane,
             ..describe(machine, node, host, read, identity)
         };
-        self.begin_power_off(subject, read.power, cause)
+        self.begin_power_off(subject, read, cause)
     }
 
     /// The host, unless another remediation of it is at work, which is waited for. If that has failed meanwhile, both
@@ -87,14 +87,14 @@ impl<'a> Step<'a> {
     pub(super) fn begin_power_off(
         &mut self,
         subject: Subject,
-        power: PowerState,
+        read: &PowerRead,
         cause: &str,
     ) -> Result<Next, Next> {
         let intent = self.journal.intent.as_ref();
         let on_is_owed = intent.filter(|intent| intent.verb == Verb::PowerOn);
         let on_is_owed = on_is_owed.is_some_and(|intent| !self.power_on_was_in_vain(intent));
         // What an earlier attempt sent may still be carried out, and would count as this one's.
-        if power == PowerState::On || on_is_owed {
+        if read.power == PowerState::On || on_is_owed {
             self.settle()?;
         }
         if self.facts.admission != Reply::Admitted {
@@ -124,6 +124,7 @@ impl<'a> Step<'a> {
             route: self.facts.observed.route.clone(),
             ..subject
         });
+        self.journal.before_power_off = Some(Box::new(BeforePowerOff::of(read)));
         self.journal.intent = Some(self.intent(Verb::PowerOff, 1));
         Ok(Next::observe(Observation::LiveCheck))
     }

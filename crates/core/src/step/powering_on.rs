@@ -26,6 +26,7 @@ impl Step<'_> {
         };
         let read = self.right_read_since(intent.journalled);
         if read.is_some_and(|read| read.power == PowerState::On) {
+            self.keep_log();
             return self.begin_booting();
         }
         if self.facts.leave_off {
@@ -54,6 +55,15 @@ impl Step<'_> {
             self.send_power_on(intent.sends.saturating_add(1))
         } else {
             self.poll(&intent, since)
+        }
+    }
+
+    /// Keeps what the BMC's log says, in a journal entry that is written anyway.
+    fn keep_log(&mut self) {
+        let log = self.facts.observed.log.as_ref();
+        let log = log.filter(|log| !log.entries.is_empty());
+        if let (Some(before), Some(log)) = (&mut self.journal.before_power_off, log) {
+            before.log = Some(log.clone());
         }
     }
 

@@ -69,7 +69,7 @@ impl Step<'_> {
             earlier_boot: None,
         };
         let subject = describe(Some(machine), node, host, read, identity);
-        self.begin_power_off(subject, read.power, cause)
+        self.begin_power_off(subject, read, cause)
     }
 
     /// Without a Node nothing is released: the host gets its power back as soon as no late command can take it again.

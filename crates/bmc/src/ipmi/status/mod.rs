@@ -31,6 +31,23 @@ pub(super) fn chassis_status(answer: &Answer) -> Result<(PowerState, &'static st
     })
 }
 
+/// What switched the host last, as Get Chassis Status tells it (section 28.2, "Last Power Event"), for people.
+pub(super) fn last_power_event(answer: &Answer) -> Option<String> {
+    const EVENTS: [(u8, &str); 5] = [
+        (0x10, "on by IPMI"),
+        (0x08, "off by a power fault"),
+        (0x04, "off by an interlock"),
+        (0x02, "off by a power overload"),
+        (0x01, "AC failed"),
+    ];
+    let [_, event, _, ..] = answer.data.as_slice() else {
+        return None;
+    };
+    let told = EVENTS.iter().filter(|(bit, _)| event & bit != 0);
+    let told: Vec<_> = told.map(|(_, what)| *what).collect();
+    (!told.is_empty()).then(|| told.join(", "))
+}
+
 /// What the answer to Chassis Control means (table 5-2).
 pub(super) fn verdict(completion: u8) -> Result<CommandAnswer, BmcError> {
     let text = completed("Chassis Control", completion);

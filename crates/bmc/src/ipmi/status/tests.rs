@@ -31,6 +31,27 @@ fn only_a_host_without_power_and_without_a_fault_is_off() {
 }
 
 #[test]
+fn the_last_power_event_is_told_in_words_that_fit_the_journal() {
+    let told = |data: &[u8]| {
+        last_power_event(&Answer {
+            completion: 0,
+            data: data.to_vec(),
+        })
+    };
+    for (bits, expected) in [
+        (0x00, None),
+        (0xe0, None),
+        (0x01, Some("AC failed")),
+        (0x08, Some("off by a power fault")),
+        (0x12, Some("on by IPMI, off by a power overload")),
+    ] {
+        assert_eq!(told(&[0x01, bits, 0]).as_deref(), expected, "{bits:#04x}");
+    }
+    assert!(told(&[0x01, 0xff, 0]).is_some_and(|words| words.len() <= 128));
+    assert_eq!(told(&[0x01]), None);
+}
+
+#[test]
 fn completion_codes_of_commands_are_told_apart() {
     for (completion, expected) in [
         (0x00, "accepted"),

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use http::StatusCode;
 
 use super::messages::Messages;
-use super::resource::{ActionInfo, Chassis, Collection, Root, System, decode};
+use super::resource::{
+    ActionInfo, Chassis, Collection, Described, LogPage, LogService, Root, System, decode,
+};
 use super::task::{self, Course, Task};
 use crate::credentials::Credentials;
 use crate::redact::Redactor;
@@ -32,6 +34,9 @@ pub fn read_body(body: &[u8], password: &str) -> ReadBody {
     let shown = credentials.map(|credentials| shown(body, &Redactor::new(&credentials)));
     let known = [
         decode::<System>(body).is_ok(),
+        decode::<Described>(body).is_ok(),
+        decode::<LogService>(body).is_ok(),
+        decode::<LogPage>(body).is_ok(),
         decode::<Collection>(body).is_ok(),
         decode::<Root>(body).is_ok(),
         decode::<ActionInfo>(body).is_ok(),

@@ -27,6 +27,72 @@ pub(super) struct System {
     pub(super) links: Option<Links>,
 }
 
+/// What else a `ComputerSystem` says of its host. Read apart from [`System`]: what is wrong with it must not keep the
+/// power state from being read.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Described {
+    #[serde(rename = "Status", deserialize_with = "object")]
+    pub(super) status: Option<Status>,
+    #[serde(rename = "BootProgress", deserialize_with = "object")]
+    pub(super) boot_progress: Option<BootProgress>,
+    #[serde(rename = "LastResetTime", deserialize_with = "text")]
+    pub(super) last_reset: Option<String>,
+    #[serde(rename = "LogServices", deserialize_with = "object")]
+    pub(super) logs: Option<Reference>,
+}
+
+/// `Status` of a resource.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Status {
+    #[serde(rename = "Health", deserialize_with = "text")]
+    pub(super) health: Option<String>,
+    #[serde(rename = "State", deserialize_with = "text")]
+    pub(super) state: Option<String>,
+}
+
+/// `ComputerSystem.BootProgress`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct BootProgress {
+    #[serde(rename = "LastState", deserialize_with = "text")]
+    pub(super) last_state: Option<String>,
+    #[serde(rename = "LastStateTime", deserialize_with = "text")]
+    pub(super) since: Option<String>,
+}
+
+/// `LogService`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct LogService {
+    #[serde(rename = "Entries", deserialize_with = "object")]
+    pub(super) entries: Option<Reference>,
+}
+
+/// One page of a `LogEntryCollection`, whose members stand in it (DSP0266, "Resource collections").
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct LogPage {
+    #[serde(rename = "Members", deserialize_with = "objects")]
+    pub(super) entries: Parts<LogRecord>,
+    /// On all pages.
+    #[serde(rename = "Members@odata.count")]
+    pub(super) count: Value,
+}
+
+/// `LogEntry`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct LogRecord {
+    #[serde(rename = "Created", deserialize_with = "text")]
+    pub(super) created: Option<String>,
+    #[serde(rename = "Severity", deserialize_with = "text")]
+    pub(super) severity: Option<String>,
+    #[serde(rename = "Message", deserialize_with = "text")]
+    pub(super) message: Option<String>,
+}
+
 /// `Links` of a `ComputerSystem`, a `Chassis` or the `ServiceRoot`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]

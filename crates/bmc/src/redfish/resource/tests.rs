@@ -31,6 +31,31 @@ fn only_the_words_of_the_specification_are_states() {
     }
 }
 
+/// What is for people alone keeps nobody from reading the power state.
+#[test]
+fn a_description_that_cannot_be_read_leaves_the_power_state() {
+    for (body, health) in [
+        (
+            r#"{"PowerState":"On","Status":{"Health":"Critical"}}"#,
+            Some("Critical"),
+        ),
+        (
+            r#"{"PowerState":"On","Status":{"Health":7},"BootProgress":[]}"#,
+            None,
+        ),
+        (
+            r#"{"PowerState":"On","Status":{},"Status":{"Health":"OK"}}"#,
+            None,
+        ),
+        (r#"{"PowerState":"On","LastResetTime":0,"LastResetTime":1}"#, None),
+    ] {
+        let described: Described = decode(body.as_bytes()).unwrap_or_default();
+        let found = described.status.and_then(|status| status.health);
+        assert_eq!(found.as_deref(), health, "{body}");
+        assert_eq!(system(body).unwrap().power_state.as_deref(), Some("On"), "{body}");
+    }
+}
+
 #[test]
 fn what_is_no_object_is_refused() {
     assert_eq!(system("").unwrap_err(), "an empty body");

@@ -4,6 +4,7 @@ mod conversation;
 mod deadlines;
 mod fake;
 mod hostile;
+mod log;
 mod logins;
 mod secrets;
 mod selection;

@@ -8,7 +8,7 @@ use crate::admission::Reply;
 use crate::confirmation::LiveWord;
 use crate::decision::{Effect, Observation};
 use crate::facts::{LiveCheck, Lookup, NodeReport, OutOfService};
-use crate::journal::{EscalationKind, Subject, Verb};
+use crate::journal::{EscalationKind, HostState, Subject, Verb};
 use crate::node_lease::NodeLease;
 use crate::observed::{IntentKey, PowerRead, Reading, Sent};
 use crate::phase::Phase;
@@ -127,6 +127,7 @@ impl Sim {
             command_failure,
             fallback: (self.world.bmc.protocol == Protocol::Ipmi).then(|| WHY.to_owned()),
             certificate: None,
+            host: HostState::default(),
         });
     }
 

@@ -7,8 +7,8 @@ use super::world::{SYSTEM, UUID, at};
 use crate::confirmation::{Confirmation, Word};
 use crate::facts::{Lookup, Obstacle, OutOfService, Policy};
 use crate::journal::{
-    Basis, Escalating, EscalationKind, FailedAttempt, Intent, Journal, JournalledNode, NoNode, NodeOfSubject,
-    OffEvidence, OffRead, Release, ReleaseBy, SavedNode, Subject, Verb,
+    Basis, Escalating, EscalationKind, FailedAttempt, HostState, Intent, Journal, JournalledNode, NoNode,
+    NodeOfSubject, OffEvidence, OffRead, Release, ReleaseBy, SavedNode, Subject, Verb,
 };
 use crate::observed::PowerRead;
 use crate::phase::{Phase, Reason};
@@ -226,6 +226,7 @@ pub(super) fn sims() -> impl Strategy<Value = Sim> {
                 command_failure: None,
                 fallback: None,
                 certificate: None,
+                host: HostState::default(),
             });
         }
         sim.journal = journal;

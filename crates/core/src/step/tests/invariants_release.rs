@@ -7,7 +7,7 @@ use super::world::{Cause, Kubelet, Says, at};
 use crate::decision::{Act, Effect, Observation};
 use crate::facts::{NodeCondition, Obstacle};
 use crate::health::UnhealthyCondition;
-use crate::journal::Verb;
+use crate::journal::{HostState, Verb};
 use crate::observed::PowerRead;
 use crate::phase::{Phase, Reason};
 use crate::power::PowerState;
@@ -410,6 +410,7 @@ fn off_read(sim: &Sim, began: jiff::Timestamp, ended: jiff::Timestamp) -> PowerR
         command_failure: None,
         fallback: None,
         certificate: None,
+        host: HostState::default(),
     }
 }
 

@@ -4,7 +4,7 @@ use jiff::SignedDuration;
 
 use super::world::{SYSTEM, UUID, at};
 use crate::facts::NodeReport;
-use crate::journal::{JournalledNode, NodeOfSubject, Subject};
+use crate::journal::{HostState, JournalledNode, NodeOfSubject, Subject};
 use crate::observed::{PowerRead, Reading};
 use crate::power::{PowerState, Protocol};
 use crate::proof::{OffProof, ProvenOff, Silence, off, silence};
@@ -46,6 +46,7 @@ pub(super) fn read(began: i64, word: &str) -> PowerRead {
         command_failure: None,
         fallback: None,
         certificate: None,
+        host: HostState::default(),
     }
 }
 
