@@ -67,10 +67,11 @@ fn pages(path: &str, count: i64, page: i64) -> Option<Response<Body>> {
         return answer(200, &json!({"Entries": {"@odata.id": entries}}));
     }
     let skipped = path.strip_prefix(&entries)?;
-    let skipped = skipped
+    let skipped: i64 = skipped
         .strip_prefix("?$skip=")
         .map_or(0, |skipped| skipped.parse().unwrap());
-    let listed = (skipped..count.min(skipped + page)).map(|number| entry(number, &format!("event {number}")));
+    let listed = (skipped..count.min(skipped.saturating_add(page)))
+        .map(|number| entry(number, &format!("event {number}")));
     answer(
         200,
         &json!({"Members": listed.collect::<Vec<_>>(), "Members@odata.count": count}),
