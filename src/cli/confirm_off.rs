@@ -35,8 +35,8 @@ pub struct ConfirmOffArguments {
 /// Reads why; not nothing, and not a book.
 fn reason(text: &str) -> Result<String, String> {
     let text = text.trim();
-    if text.is_empty() || text.len() > LONGEST_REASON / 2 {
-        return Err(format!("say it in 1 to {} characters", LONGEST_REASON / 2));
+    if !(1..=LONGEST_REASON).contains(&text.chars().count()) {
+        return Err(format!("say it in 1 to {LONGEST_REASON} characters"));
     }
     Ok(text.to_owned())
 }

@@ -165,15 +165,19 @@ fn judge(
         "readiness"
     });
     run("BMCEndpoint", endpoints, tasks);
+    let policies_again = policies.subscribe().map(|_| ());
     let policies = Controller::for_shared_stream(policies.subscribe(), policies.for_controller())
         .reconcile_all_on(policy_again)
         .run(acceptance::policy, acceptance::error_policy, Arc::clone(context));
     run("RemediationPolicy", policies, tasks);
-    let templates = Controller::for_shared_stream(templates.subscribe(), templates.for_controller()).run(
-        acceptance::template,
-        acceptance::error_policy,
-        Arc::clone(context),
-    );
+    // What a remediation may choose depends on the policy.
+    let templates = Controller::for_shared_stream(templates.subscribe(), templates.for_controller())
+        .reconcile_all_on(policies_again)
+        .run(
+            acceptance::template,
+            acceptance::error_policy,
+            Arc::clone(context),
+        );
     run("PowerCycleRemediationTemplate", templates, tasks);
 }
 

@@ -13,7 +13,7 @@ use remediator_api::guarded::Unreadable;
 use remediator_api::remediation_policy::POLICY_NAME;
 use remediator_api::{BMCEndpoint, PowerCycleRemediationTemplate, RemediationPolicy};
 use remediator_bmc::Protocol;
-use remediator_core::eligibility::endpoint_is_allowed;
+use remediator_core::eligibility::{endpoint_is_allowed, strategy_is_allowed};
 use remediator_core::facts::{Allowed, Obstacle};
 use remediator_core::phase::Reason;
 use remediator_core::readiness::schedule::{HostKey, HostKind};
@@ -89,7 +89,11 @@ pub(crate) async fn template(
         Ok(template) => {
             let status = template.status.as_ref();
             let present = status.map_or(&[][..], |status| &status.conditions);
-            (present, template.spec.validated())
+            let verdict = template.spec.validated().and_then(|strategy| {
+                let allowed = allowed_by_policy(&context.sources);
+                allowed.map_or(Ok(()), |allowed| strategy_is_allowed(&allowed, &strategy))
+            });
+            (present, verdict)
         }
         Err(invalid) => {
             let detail = format!("the template cannot be read: {}", invalid.error);
@@ -100,7 +104,7 @@ pub(crate) async fn template(
     let metadata = guarded.meta();
     let usable = verdict
         .clone()
-        .map(|_| "remediations can be made from it".to_owned());
+        .map(|()| "remediations can be made from it".to_owned());
     let statement = accepted(usable, metadata.generation);
     let api = api(&context, guarded.as_ref());
     let identity_changed = context
@@ -129,12 +133,24 @@ fn ready(context: &Readiness, endpoint: &BMCEndpoint, present: &[Condition]) -> 
         namespace: endpoint.namespace().unwrap_or_default(),
         name: endpoint.name_any(),
     };
+    let reference = format!("BMCEndpoint/{}", host.name);
+    let allowed = allowed_by_policy(&context.sources);
+    let used = allowed.map_or(Ok(()), |allowed| {
+        endpoint_is_allowed(&allowed, &host.namespace, &reference)
+    });
+    if let Err(why) = used {
+        return Some(Statement::verdict(READY, Err(why), generation));
+    }
     if let Some(finding) = context.findings.of(&host) {
         let verdict = finding.verdict.map(|message| (Reason::BmcReady, message));
         return Some(Statement::verdict(READY, verdict, finding.generation));
     }
     let mut standing = present.iter().filter(|condition| condition.type_ == READY);
-    if standing.any(|condition| condition.status != "Unknown") {
+    // What is allowed again has not been checked since.
+    let tells = |condition: &Condition| {
+        condition.status != "Unknown" && condition.reason != Reason::NamespaceNotAllowed.as_str()
+    };
+    if standing.any(tells) {
         return None;
     }
     let not_yet = Obstacle::new(Reason::BmcNotChecked, "the BMC was not checked yet");

@@ -82,6 +82,7 @@ pub(crate) fn policy(policy: Option<&Guarded<RemediationPolicy>>) -> Lookup<Poli
                 paused: policy.spec.paused,
                 limits,
                 allowed: policy.spec.allowed.clone(),
+                triggers: policy.spec.strategy_of_triggers().ok(),
             }),
             Err(obstacle) => Lookup::Unreadable(obstacle.detail),
         },

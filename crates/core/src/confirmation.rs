@@ -12,10 +12,10 @@ pub const VALID_FOR: SignedDuration = SignedDuration::from_mins(15);
 /// How far the clock of the person may be ahead of ours, and how long a new admission policy may take to be enforced.
 pub const TOLERANCE: SignedDuration = SignedDuration::from_mins(1);
 
-/// The longest reason, in bytes.
-pub const LONGEST_REASON: usize = 1024;
+/// The longest reason, in characters, as the admission policy and the schema count them.
+pub const LONGEST_REASON: usize = 512;
 
-/// The longest name of a user, in bytes.
+/// The longest name of a user, in characters.
 pub const LONGEST_NAME: usize = 512;
 
 /// What a person says of a host: that it is off.
@@ -25,7 +25,7 @@ pub struct Word {
     #[schemars(length(max = 512))]
     pub by: String,
     /// Why they know.
-    #[schemars(length(max = 1024))]
+    #[schemars(length(max = 512))]
     pub why: String,
     /// When they said so, by their clock.
     pub at: Timestamp,
@@ -71,7 +71,7 @@ impl Word {
         let by = by.filter(|by| !by.is_empty()).ok_or("it does not say by whom")?;
         let at = at.and_then(|at| at.parse().ok());
         let at = at.ok_or("it does not say when, in the form of RFC 3339")?;
-        if why.len() > LONGEST_REASON || by.len() > LONGEST_NAME {
+        if why.chars().count() > LONGEST_REASON || by.chars().count() > LONGEST_NAME {
             return Err("the reason or the name of the user is too long");
         }
         let (by, why) = (by.to_owned(), why.to_owned());
@@ -120,6 +120,11 @@ mod tests {
     fn a_word_says_who_when_and_why_or_is_none() {
         let (why, by, when) = (Some("out"), Some("jane"), Some("2027-01-15T08:00:00Z"));
         let long = "x".repeat(LONGEST_REASON + 1);
+        let longest = "電".repeat(LONGEST_REASON);
+        assert!(
+            Word::read(Some(&longest), by, when).is_ok(),
+            "what the API server takes"
+        );
         assert_eq!(Word::read(None, None, None), Ok(None));
         assert_eq!(Word::read(why, by, when).unwrap().unwrap().by, "jane");
         for wrong in [

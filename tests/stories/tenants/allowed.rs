@@ -82,6 +82,7 @@ async fn what_is_not_allowed_waits_and_begins_at_once_when_it_is() -> world::Out
     let [asked, triggered] = &world.hosts[..] else {
         panic!("two hosts were asked for");
     };
+    acts::create_template(&world, "chosen", serde_json::Value::Null, acts::patient()).await?;
     world.falls_silent(asked).await?;
     let request = world.request(asked, acts::patient()).await?;
     refusal::fall_ill(&world, triggered).await?;
@@ -93,11 +94,18 @@ async fn what_is_not_allowed_waits_and_begins_at_once_when_it_is() -> world::Out
         let said = world.remediation_says(&request, reason, &says).await;
         said.with_context(|| allowed.to_string())?;
         assert_eq!(asked.transitions(), (0, 0), "{allowed}");
+        if reason == Reason::StrategyNotAllowed {
+            let templates = objects::ours(&world, "PowerCycleRemediationTemplate");
+            let refused = |one: &_| is_because(one, reason);
+            conditions::until(templates, "chosen", "Accepted", LONG, refused).await?;
+        }
         let is_endpoints = says.contains("endpoints");
         if is_endpoints {
             let endpoints = objects::ours(&world, "BMCEndpoint");
             let refused = |one: &_| is_because(one, Reason::NamespaceNotAllowed);
-            conditions::until(endpoints, &asked.name, "Accepted", LONG, refused).await?;
+            for said in ["Accepted", "Ready"] {
+                conditions::until(endpoints.clone(), &asked.name, said, LONG, refused).await?;
+            }
         }
         if is_endpoints || says.contains("machines") {
             continue;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 use super::{Candidate, Ineligible, Rule};
-use crate::facts::{Allowed, Machine, Obstacle, Origin};
+use crate::facts::{Allowed, Machine, Obstacle, Origin, Policy};
 use crate::phase::Reason;
 use crate::strategy::Strategy;
 
@@ -26,14 +26,20 @@ pub(super) fn obstacles(candidate: &Candidate<'_>, machine: Option<&Machine>) ->
         }
         (None, None) => None,
     };
-    let of_request = (candidate.origin == Origin::Request).then(|| {
-        lists(
-            allowed.namespaces.requests.as_ref(),
-            "requests",
-            namespace,
-            "this request",
-        )
-    });
+    let of_request = lists(
+        allowed.namespaces.requests.as_ref(),
+        "requests",
+        namespace,
+        "this request",
+    );
+    let of_request = match (candidate.origin, candidate.strategy) {
+        (Origin::Request, _) => Some(of_request),
+        // Anybody can write the mark. Who may not ask gets from it what the trigger itself would lead to, and no more.
+        (Origin::Annotation, Some(strategy)) if of_request.is_err() => {
+            Some(is_that_of_triggers(policy, strategy, namespace))
+        }
+        (Origin::Annotation, _) => None,
+    };
     let host = candidate.host.and_then(|host| host.as_ref().ok());
     let of_host = host.map(|host| endpoint_is_allowed(allowed, namespace, &host.reference));
     let chosen = candidate
@@ -79,6 +85,18 @@ pub fn strategy_is_allowed(allowed: &Allowed, strategy: &Strategy) -> Result<(),
         "hostControl",
     )?;
     one_of(allowed.escalations.as_ref(), &strategy.escalation, "escalation")
+}
+
+/// Whether a remediation that says it was made for a trigger does what the policy says of triggers.
+fn is_that_of_triggers(policy: &Policy, strategy: &Strategy, namespace: &str) -> Result<(), Obstacle> {
+    if policy.triggers.as_ref() == Some(strategy) {
+        return Ok(());
+    }
+    let detail = format!(
+        "what this remediation does is not what spec.triggers of the RemediationPolicy says, and \
+         spec.allowed.namespaces.requests does not list namespace {namespace}"
+    );
+    Err(Obstacle::new(Reason::StrategyNotAllowed, detail))
 }
 
 /// The list is not shown: who may read remediations need not know the namespaces of others.

@@ -669,7 +669,28 @@ fn lists_of_namespaces_are_about_nothing_else() {
     let none = || Some([].into());
     let mut known = Known::with_node();
     known.allow(|allowed| allowed.namespaces.requests = none());
+    let own = known.strategy.clone();
+    let by_triggers = |known: &mut Known, triggers: Option<Strategy>| {
+        if let Lookup::Present(policy) = &mut known.policy {
+            policy.triggers = triggers;
+        }
+    };
+    by_triggers(&mut known, Some(own.clone()));
     assert!(known.examined().is_ok(), "a trigger is no request");
+    // What says it was made for one does what the policy says of triggers, where nobody may ask for anything else.
+    let other = Strategy {
+        host_control: HostControl::Direct,
+        ..own.clone()
+    };
+    for triggers in [None, Some(other)] {
+        by_triggers(&mut known, triggers);
+        let refused = known.examined().expect_err("it is not what spec.triggers says");
+        assert_eq!(refused.first().obstacle.reason, Reason::StrategyNotAllowed);
+        let mut listed = known.clone();
+        listed.allow(|allowed| allowed.namespaces.requests = Some(["machines".to_owned()].into()));
+        assert!(listed.examined().is_ok(), "who may ask may choose");
+    }
+    by_triggers(&mut known, Some(own));
     if let Ok(host) = &mut known.host {
         host.reference = "BareMetalHost/worker".to_owned();
     }

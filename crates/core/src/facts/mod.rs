@@ -255,6 +255,8 @@ pub struct Policy {
     pub limits: Limits,
     /// What may be in which namespace, and what requests may choose.
     pub allowed: Allowed,
+    /// What a remediation does that is made for a trigger; none where the policy says nothing that can be followed.
+    pub triggers: Option<Strategy>,
 }
 
 #[cfg(test)]
@@ -269,6 +271,7 @@ impl Policy {
             paused,
             limits,
             allowed: Allowed::default(),
+            triggers: None,
         }
     }
 }
