@@ -188,10 +188,10 @@ impl Acting<'_> {
         let Some(conversation) = memory.conversation.as_ref().filter(|_| is_back) else {
             return;
         };
-        if memory.observed.log.is_none() {
+        if memory.observed.bmc_log.is_none() {
             let entries = conversation.newest_log().await;
             let read = self.context.sources.clock.now();
-            memory.observed.log = Some(BmcLog { read, entries });
+            memory.observed.bmc_log = Some(BmcLog { read, entries });
         }
     }
 

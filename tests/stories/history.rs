@@ -132,7 +132,7 @@ fn is_evidence(record: &Value, world: &World, name: &str) {
     assert_eq!(before["health"], "OK", "{record}");
     assert_eq!(before["bootProgress"], "OSRunning", "{record}");
     assert!(before["lastReset"].is_string(), "{record}");
-    let entries = before["log"]["entries"].as_array();
+    let entries = before["bmcLog"]["entries"].as_array();
     let messages = entries.map(|entries| entries.iter().map(|entry| &entry["message"]).collect::<Vec<_>>());
     let newest: Vec<_> = (3..=7)
         .rev()

@@ -29,7 +29,7 @@ pub struct Observed {
     /// How the BMC was reached for the newest of them.
     pub route: Option<Route>,
     /// What its log said once the host was on again; empty where there is none.
-    pub log: Option<BmcLog>,
+    pub bmc_log: Option<BmcLog>,
     /// Failed reads of the BMC since the last good one.
     pub read_failure: Option<ReadFailure>,
     /// The intent this process journalled last. Any other was a predecessor's, which may have sent the command.

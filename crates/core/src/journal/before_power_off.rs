@@ -21,7 +21,7 @@ pub struct BeforePowerOff {
     pub host: HostState,
     /// The newest entries of its log, read when the host was on again: what led to the power-off and what came of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub log: Option<BmcLog>,
+    pub bmc_log: Option<BmcLog>,
 }
 
 /// The newest entries of a BMC's log about its host.
@@ -88,7 +88,7 @@ impl BeforePowerOff {
             read: read.ended,
             power: read.said().to_owned(),
             host: read.host.clone(),
-            log: None,
+            bmc_log: None,
         }
     }
 }

@@ -60,10 +60,10 @@ impl Step<'_> {
 
     /// Keeps what the BMC's log says, in a journal entry that is written anyway.
     fn keep_log(&mut self) {
-        let log = self.facts.observed.log.as_ref();
-        let log = log.filter(|log| !log.entries.is_empty());
-        if let (Some(before), Some(log)) = (&mut self.journal.before_power_off, log) {
-            before.log = Some(log.clone());
+        let told = self.facts.observed.bmc_log.as_ref();
+        let told = told.filter(|told| !told.entries.is_empty());
+        if let (Some(before), Some(told)) = (&mut self.journal.before_power_off, told) {
+            before.bmc_log = Some(told.clone());
         }
     }
 
