@@ -1,7 +1,8 @@
 //! Redfish (DMTF DSP0266 and DSP0268), as far as power control needs it.
 //!
 //! Requests of a whole remediation: GET system, POST ForceOff, GET, GET, POST On, GET; a session adds its login
-//! and logout. A BMC that answers with a task is asked for it while the power is not what was commanded.
+//! and logout. A BMC that answers with a task is asked for it while the power is not what was commanded. Where the system
+//! has a log, its newest entries are three GETs more, or four, once the host is on.
 
 mod command;
 mod log;
