@@ -48,6 +48,7 @@ pub(crate) async fn elected(client: Client, clock: Clock, identity: String) -> E
         .default_backoff()
         .boxed();
     let mut candidate = Candidate::new(identity);
+    let mut is_told = false;
     loop {
         let again = match attempt(&leases, &mut candidate, &clock).await {
             Ok(Ok((epoch, acquired, version, (until, jumps)))) => {
@@ -64,7 +65,12 @@ pub(crate) async fn elected(client: Client, clock: Clock, identity: String) -> E
                     until,
                 };
             }
-            Ok(Err(until)) => until,
+            Ok(Err(until)) => {
+                if !std::mem::replace(&mut is_told, true) {
+                    tracing::info!("another replica holds the lead; standing by");
+                }
+                until
+            }
             Err(why) => {
                 tracing::warn!(
                     why,

@@ -13,8 +13,17 @@ use world::pool::{self, Setting};
 use world::{DAEMON_USER, HostOptions, World, daemon, install, objects, record, truth};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-static SETTING: Setting = Setting::alone("leadership").taking(80);
+static SETTING: Setting = Setting::alone("leadership").taking(130);
 const LONG: Duration = Duration::from_mins(2);
+/// Where the newest host is on its way when a rollout begins; those before it are further.
+const ROLLOUTS: [Phase; 4] = [
+    Phase::PoweringOff,
+    Phase::Fencing,
+    Phase::PoweringOn,
+    Phase::PoweringOff,
+];
+/// How many fall silent at once before each.
+const AT_ONCE: usize = 2;
 /// A process that goes on without the lead ends.
 const SOON: Duration = Duration::from_secs(5);
 /// The Lease, and until a successor must have gone on.
@@ -39,7 +48,20 @@ async fn two(plane: &Cluster) -> Result<(ChildDaemon, ChildDaemon)> {
     let first = daemon::start_replica(plane, DAEMON, "first")?;
     leads(&first, LONG).await?;
     let second = daemon::start_replica(plane, DAEMON, "second")?;
+    second.wait_for_line("standing by", LONG).await?;
     Ok((first, second))
+}
+
+/// As a rollout does it: the next one stands by before the present one is told to stop.
+async fn replaced(plane: &Cluster, present: ChildDaemon, next: &str) -> Result<ChildDaemon> {
+    let next = daemon::start_replica(plane, DAEMON, next)?;
+    next.wait_for_line("standing by", LONG).await?;
+    let told = Instant::now();
+    present.stop(LONG).await?;
+    leads(&next, LONG).await?;
+    let took = told.elapsed();
+    ensure!(took < SOON, "the hand-over took {took:?}");
+    Ok(next)
 }
 
 fn leads_now(replica: &ChildDaemon) -> Result<bool> {
@@ -96,6 +118,28 @@ async fn who_is_told_to_stop_hands_over_within_a_second() -> world::Outcome {
 
     let ended = world.remediation_ended(&remediation, LONG).await?;
     assert_eq!(world::journal(&ended).attempt, 1);
+    Ok(assert_each_power_cycled_once(&world, cursor).await?)
+}
+
+/// Hosts go on falling silent while one replica after the other is replaced.
+#[tokio::test]
+async fn rollouts_under_load_power_cycle_each_host_once() -> world::Outcome {
+    let options = (0..ROLLOUTS.len() * AT_ONCE).map(|_| HostOptions::default());
+    let (plane, world) = own_world("rollouts", options.collect()).await?;
+    let cursor = plane.audit_cursor()?;
+    let mut present = daemon::start_replica(&plane, DAEMON, "before")?;
+    leads(&present, LONG).await?;
+    for (rollout, hosts) in world.hosts.chunks(AT_ONCE).enumerate() {
+        let silent = hosts.iter().map(|host| world.falls_silent_and_is_reported(host));
+        let newest = ROLLOUTS[rollout];
+        let reached = |journal: &Journal| journal.timeline.iter().any(|entry| entry.phase == newest);
+        let there = futures::future::try_join_all(silent).await?;
+        let there = there
+            .iter()
+            .map(|one| world.remediation_until(one, LONG, reached));
+        futures::future::try_join_all(there).await?;
+        present = replaced(&plane, present, &format!("rollout-{rollout}")).await?;
+    }
     Ok(assert_each_power_cycled_once(&world, cursor).await?)
 }
 

@@ -10,6 +10,7 @@ use harness::Cluster;
 use harness::kubelet::NodeTemplate;
 use k8s_openapi::api::events::v1::Event;
 use kube::api::{Api, ListParams, PostParams};
+use remediator_core::journal::Journal;
 use remediator_core::phase::{Phase, Reason};
 use serde_json::{Value, json};
 use world::acts::{hasty, patient};
@@ -165,6 +166,8 @@ async fn several_requests_for_one_host_fail_together() -> world::Outcome {
     world.falls_silent(host).await?;
 
     let by_hand = world.request(host, hasty()).await?;
+    let begun = |journal: &Journal| journal.phase == Phase::PoweringOff;
+    world.remediation_until(&by_hand, LONG, begun).await?;
     check.asks_for(&world, host, "by-health-check").await?;
     let ended = tokio::try_join!(
         world.remediation_ended(&by_hand, LONG),
