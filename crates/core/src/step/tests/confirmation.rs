@@ -130,6 +130,21 @@ fn workloads_are_released_on_a_word_once_the_node_was_silent_for_its_usual_time(
 }
 
 #[test]
+fn a_node_that_was_looked_at_a_moment_before_the_word_is_watched_for_its_usual_time() {
+    let mut sim = asked();
+    sim.person_says_off(true);
+    sim.run_until(|sim| !sim.observed.reports.is_empty());
+    let looked = sim.observed.reports[0].began;
+    sim.pass(3_000);
+    sim.person_says_off(true);
+    until(&mut sim, Phase::Fencing);
+    let taken = sim.journal.confirmation.clone().expect("journalled");
+    assert!(taken.word.at > looked, "the second word is the one that is taken");
+    let watched = taken.accepted.duration_since(looked);
+    assert!(watched >= SignedDuration::from_secs(15), "{watched:#}");
+}
+
+#[test]
 fn a_word_that_is_early_late_from_the_future_or_unguarded_is_refused_for_good() {
     let mut early = dead_from_the_start();
     early.pass(1_000);

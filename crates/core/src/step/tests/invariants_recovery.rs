@@ -3,8 +3,10 @@
 use super::invariants_intent::{Change, before_the_last_look};
 use super::shell::{Sim, millis, strategy};
 use super::world::{Cause, at};
+use crate::decision::Effect;
 use crate::facts::{Lookup, Obstacle, Origin, Policy};
 use crate::phase::{Phase, Reason};
+use crate::step::clearing::MINIMUM_OFF;
 use crate::strategy::{Escalation, FencingMode};
 
 fn namespace_not_allowed(sim: &mut Sim) {
@@ -241,6 +243,23 @@ fn invariant_8_a_power_off_sent_just_before_the_deadline_is_waited_for_between_a
     sim.world.advance(sim.world.now + 60_000);
 
     assert!(sim.gone && sim.world.host.on, "{:?}", sim.world.host.edges);
+}
+
+/// The host ignored every power-off until somebody pulled its plug between two attempts: the last power-off may still
+/// be carried out.
+#[test]
+fn invariant_8_a_host_that_went_off_just_now_is_not_powered_on_while_a_power_off_may_come() {
+    let mut sim = Sim::new();
+    sim.world.bmc.obeys_off = false;
+    sim.run_until(|sim| sim.journal.phase == Phase::Pending && sim.power_offs() > 0);
+    sim.world.command(false, Cause::Outside);
+    let off = sim.world.now;
+
+    sim.run_until(|sim| sim.world.host.on);
+
+    let on = sim.sent.iter().find(|(_, effect)| matches!(effect, Effect::PowerOn { .. }));
+    let on = on.expect("it is brought back").0;
+    assert!(on - off >= MINIMUM_OFF.as_secs() * 1_000, "{} ms", on - off);
 }
 
 #[test]
