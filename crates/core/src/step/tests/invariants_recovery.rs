@@ -6,6 +6,7 @@ use super::world::{Cause, at};
 use crate::decision::Effect;
 use crate::facts::{Lookup, Obstacle, Origin, Policy};
 use crate::phase::{Phase, Reason};
+use crate::power::PowerState;
 use crate::step::clearing::MINIMUM_OFF;
 use crate::strategy::{Escalation, FencingMode};
 
@@ -253,11 +254,20 @@ fn invariant_8_a_host_that_went_off_just_now_is_not_powered_on_while_a_power_off
     sim.world.bmc.obeys_off = false;
     sim.run_until(|sim| sim.journal.phase == Phase::Pending && sim.power_offs() > 0);
     sim.world.command(false, Cause::Outside);
-    let off = sim.world.now;
+    let said_off = |sim: &Sim| {
+        sim.observed
+            .last_read()
+            .is_some_and(|read| read.power == PowerState::Off)
+    };
+    sim.run_until(said_off);
+    let off = millis(sim.observed.last_read().expect("read").began);
 
     sim.run_until(|sim| sim.world.host.on);
 
-    let on = sim.sent.iter().find(|(_, effect)| matches!(effect, Effect::PowerOn { .. }));
+    let on = sim
+        .sent
+        .iter()
+        .find(|(_, effect)| matches!(effect, Effect::PowerOn { .. }));
     let on = on.expect("it is brought back").0;
     assert!(on - off >= MINIMUM_OFF.as_secs() * 1_000, "{} ms", on - off);
 }
