@@ -22,6 +22,8 @@ use crate::strategy::{Deadlines, Escalation, FencingMode, HostControl, Retries, 
 pub(super) const BMC_LATENCY: i64 = 20;
 pub(super) const API_LATENCY: i64 = 5;
 pub(super) const RESTART: i64 = 2_000;
+/// More turns than any run of these tests needs.
+const TOO_MANY_TURNS: u32 = 100_000;
 /// Waits after which a host that was given up and can be brought back is back.
 pub(super) const MANY_WAITS: u32 = 24;
 
@@ -393,6 +395,7 @@ impl Sim {
 
     pub(super) fn turn_with(&mut self, decision: Decision, fault: Fault) -> Turn {
         self.counts.turns += 1;
+        assert!(self.counts.turns < TOO_MANY_TURNS, "it goes round and round");
         if self.gone {
             return Turn::Over;
         }
