@@ -1,5 +1,6 @@
 //! Hosts that a BareMetalHost describes: its BMC, and whether its power may be touched now.
 
+pub(crate) mod holding;
 mod provider;
 #[cfg(test)]
 mod tests;
@@ -14,7 +15,7 @@ use remediator_api::target_ref::to_bring_back;
 use remediator_api::views::{BareMetalHost, Machine};
 use remediator_bmc::ServerTrust;
 use remediator_core::facts::{Host, Obstacle};
-use remediator_core::metal3::{self, Consumer, HostName, HostReference};
+use remediator_core::metal3::{self, Consumer, HostName, HostReference, HostView, Manager, annotation_of};
 use remediator_core::phase::Reason;
 use remediator_core::strategy::HostControl;
 
@@ -26,7 +27,7 @@ const HOST_AGE: SignedDuration = SignedDuration::from_secs(10);
 
 /// A BareMetalHost and what is needed to reach its BMC.
 #[derive(Clone, Debug)]
-pub(crate) struct HostView {
+pub(crate) struct Described {
     facts: metal3::BareMetalHost,
     address: String,
     secret: String,
@@ -36,7 +37,7 @@ pub(crate) struct HostView {
 }
 
 /// A BareMetalHost as it was read, when, and what led to it.
-pub(crate) type LastRead = (Timestamp, HostReference, Result<HostView, Obstacle>);
+pub(crate) type LastRead = (Timestamp, HostReference, Result<Described, Obstacle>);
 
 /// Resolves the host behind a reference to a BareMetalHost.
 ///
@@ -64,24 +65,42 @@ pub(crate) async fn resolve(
         }
     };
     // Once a host was powered off it is brought back, whatever became of its BareMetalHost.
+    let hold = hold_of(remediation);
     Ok(read.and_then(|view| {
         if !begun {
-            may_be_fenced(&view, remediation.spec.strategy.host_control, machine, reference)?;
+            may_be_fenced(&view, machine, reference, &hold)?;
         }
-        resolved(&view, machine.namespace().as_ref())
+        let mut resolved = resolved(&view, machine.namespace().as_ref())?;
+        resolved.host.manager = match remediation.spec.strategy.host_control {
+            HostControl::Direct => None,
+            HostControl::Managed => Some(Manager {
+                name: view.facts.name.clone(),
+                uid: view.facts.uid.clone(),
+                annotation: hold,
+            }),
+        };
+        Ok(resolved)
     }))
 }
 
+/// The annotation by which a remediation holds its host.
+fn hold_of(remediation: &PowerCycleRemediation) -> String {
+    annotation_of(&remediation.uid().unwrap_or_default())
+}
+
 /// Reads the BareMetalHost once more, for the live check before a power-off.
+///
+/// # Errors
+/// The outer error is a failed call, the inner one what forbids to power the host.
 pub(crate) async fn look(
     metal3: &Provider,
     remediation: &PowerCycleRemediation,
     machine: &Machine,
     reference: &HostReference,
-) -> Result<Result<(), Obstacle>, ShellError> {
-    let control = remediation.spec.strategy.host_control;
-    let view = fenceable(metal3, machine, reference, control).await?;
-    Ok(view.map(drop))
+) -> Result<Result<HostView, Obstacle>, ShellError> {
+    let hold = hold_of(remediation);
+    let described = fenceable(metal3, machine, reference, &hold).await?;
+    Ok(described.map(|described| described.facts.view(&hold)))
 }
 
 /// Resolves the host behind a reference to a BareMetalHost for a check of its BMC, which metal3 managing the host does
@@ -91,7 +110,7 @@ pub(crate) async fn resolve_for_check(
     machine: &Machine,
     reference: &HostReference,
 ) -> Result<Result<ResolvedHost, Obstacle>, ShellError> {
-    let view = fenceable(metal3, machine, reference, HostControl::Direct).await?;
+    let view = fenceable(metal3, machine, reference, "").await?;
     Ok(view.and_then(|view| resolved(&view, machine.namespace().as_ref())))
 }
 
@@ -110,20 +129,20 @@ async fn fenceable(
     metal3: &Provider,
     machine: &Machine,
     reference: &HostReference,
-    control: HostControl,
-) -> Result<Result<HostView, Obstacle>, ShellError> {
-    let view = read(metal3, reference, Some(machine)).await?;
-    Ok(view.and_then(|view| may_be_fenced(&view, control, machine, reference).map(|()| view)))
+    hold: &str,
+) -> Result<Result<Described, Obstacle>, ShellError> {
+    let described = read(metal3, reference, Some(machine)).await?;
+    Ok(described.and_then(|one| may_be_fenced(&one, machine, reference, hold).map(|()| one)))
 }
 
 fn may_be_fenced(
-    view: &HostView,
-    control: HostControl,
+    described: &Described,
     machine: &Machine,
     reference: &HostReference,
+    hold: &str,
 ) -> Result<(), Obstacle> {
-    view.unrivalled.clone()?;
-    metal3::may_be_fenced(&view.facts, reference, &consumer(machine), control)
+    described.unrivalled.clone()?;
+    metal3::may_be_fenced(&described.facts, reference, &consumer(machine), hold)
 }
 
 /// Whom a Machine makes the consumer of its host: itself, or with Cluster API its Metal3Machine.
@@ -140,7 +159,7 @@ fn consumer(machine: &Machine) -> Consumer {
     }
 }
 
-fn resolved(view: &HostView, of_machine: Option<&String>) -> Result<ResolvedHost, Obstacle> {
+fn resolved(view: &Described, of_machine: Option<&String>) -> Result<ResolvedHost, Obstacle> {
     let name = &view.facts.name;
     let namespace = &view.facts.namespace;
     if Some(namespace) != of_machine {
@@ -156,6 +175,7 @@ fn resolved(view: &HostView, of_machine: Option<&String>) -> Result<ResolvedHost
             bmc: address.to_string(),
             stated_uuid: None,
             can_state_uuid: false,
+            manager: None,
         },
         address,
         secret: view.secret.clone(),
@@ -172,7 +192,7 @@ async fn read(
     metal3: &Provider,
     reference: &HostReference,
     machine: Option<&Machine>,
-) -> Result<Result<HostView, Obstacle>, ShellError> {
+) -> Result<Result<Described, Obstacle>, ShellError> {
     let called = match &reference.name {
         HostName::Known(name) => Ok(name.clone()),
         HostName::OnMetal3Machine(name) => metal3.host_name(&reference.namespace, name).await?,
@@ -193,7 +213,7 @@ async fn read(
     let (host, unrivalled) = tokio::try_join!(host, unrivalled)?;
     let (reason, detail) = match host {
         Ok(Guarded(Ok(host))) => {
-            return Ok(Ok(HostView {
+            return Ok(Ok(Described {
                 facts: host.facts(),
                 address: host.spec.bmc.address.clone(),
                 secret: host.spec.bmc.credentials_name.clone(),

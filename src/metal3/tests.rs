@@ -13,8 +13,8 @@ use serde_json::json;
 use crate::metal3::*;
 use crate::test_server::served;
 
-fn view(remediated_by: Option<&str>, reboot_key: Option<&str>) -> HostView {
-    HostView {
+fn described(remediated_by: Option<&str>, annotation: Option<&str>) -> Described {
+    Described {
         facts: metal3::BareMetalHost {
             namespace: "metal".to_owned(),
             name: "host-0".to_owned(),
@@ -26,7 +26,7 @@ fn view(remediated_by: Option<&str>, reboot_key: Option<&str>) -> HostView {
                 name: "worker-0".to_owned(),
             }),
             state: "provisioned".to_owned(),
-            reboot_key: reboot_key.map(ToOwned::to_owned),
+            reboot_annotations: annotation.into_iter().map(ToOwned::to_owned).collect(),
             ..metal3::BareMetalHost::default()
         },
         address: "redfish://10.0.0.1/redfish/v1/Systems/1".to_owned(),
@@ -77,40 +77,20 @@ fn a_host_is_left_to_a_metal3_remediation_and_to_whoever_holds_it_off() {
         name: HostName::Known("host-0".to_owned()),
         uid: None,
     };
-    let key = Some("reboot.metal3.io/capm3-remediation");
+    let foreign = "reboot.metal3.io/metal3-remediation-7";
     let at_work = "Metal3Remediation worker-0 is at work on Machine worker-0";
-    let held = "BareMetalHost host-0 carries reboot.metal3.io/capm3-remediation";
-    for control in [HostControl::Direct, HostControl::Managed] {
-        for (remediation, key, expected) in [
-            (
-                Some("worker-0"),
-                None,
-                Some((Reason::AnotherRemediatorActive, at_work)),
-            ),
-            (
-                Some("worker-0"),
-                key,
-                Some((Reason::AnotherRemediatorActive, at_work)),
-            ),
-            (None, key, Some((Reason::HostHeldBySomeoneElse, held))),
-            (None, None, None),
-        ] {
-            let found = may_be_fenced(&view(remediation, key), control, &machine, &reference);
-            match (expected, control) {
-                (Some((reason, detail)), _) => {
-                    assert_eq!(
-                        found,
-                        Err(Obstacle::new(reason, detail.to_owned())),
-                        "{control:?}"
-                    );
-                }
-                (None, HostControl::Direct) => assert_eq!(found, Ok(())),
-                (None, HostControl::Managed) => {
-                    let reason = found.map_err(|obstacle| obstacle.reason);
-                    assert_eq!(reason, Err(Reason::HostManagedByMetal3));
-                }
-            }
-        }
+    let held = "BareMetalHost host-0 carries reboot.metal3.io/metal3-remediation-7, by which a Metal3Remediation powers it off";
+    let ours = annotation_of("pcr-uid");
+    for (remediation, annotation, expected) in [
+        (Some("worker-0"), None, Some((Reason::AnotherRemediatorActive, at_work))),
+        (Some("worker-0"), Some(foreign), Some((Reason::AnotherRemediatorActive, at_work))),
+        (None, Some(foreign), Some((Reason::HostHeldBySomeoneElse, held))),
+        (None, Some(ours.as_str()), None),
+        (None, None, None),
+    ] {
+        let found = may_be_fenced(&described(remediation, annotation), &machine, &reference, &ours);
+        let expected = expected.map(|(reason, detail)| Obstacle::new(reason, detail));
+        assert_eq!(found.err(), expected);
     }
 }
 
@@ -168,7 +148,7 @@ async fn nothing_is_powered_off_before_the_server_has_said_who_else_remediates()
     ] {
         let listed = Arc::new(AtomicUsize::new(0));
         let metal3 = server(answer, Arc::clone(&listed)).await;
-        let refused = fenceable(&metal3, &machine(), &reference, HostControl::Direct).await;
+        let refused = fenceable(&metal3, &machine(), &reference, "").await;
         assert_eq!(refused.unwrap().unwrap_err().reason, reason);
         assert_eq!(listed.swap(0, Ordering::Relaxed), 1);
 

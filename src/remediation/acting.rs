@@ -50,8 +50,13 @@ impl Acting<'_> {
                 let exactly = (node.as_str(), uid.as_str(), resource_version.as_str());
                 self.release_node_lease(exactly, memory).await;
             }
+            Effect::WriteHold(hold) => {
+                let written = self.write_hold(hold, memory).await;
+                return self.note_write(written, false, memory);
+            }
             Effect::AddFinalizer
             | Effect::RemoveFinalizer
+            | Effect::ReleaseHost(_)
             | Effect::TaintNode { .. }
             | Effect::DeleteNode { .. }
             | Effect::RestoreNode { .. }

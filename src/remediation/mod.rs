@@ -2,6 +2,7 @@
 
 pub(crate) mod acting;
 pub(crate) mod admission;
+pub(crate) mod bare_metal_host;
 pub(crate) mod externally_remediated;
 pub(crate) mod journal;
 pub(crate) mod keepers;

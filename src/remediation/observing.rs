@@ -63,6 +63,7 @@ impl Acting<'_> {
                 }
                 Ok(())
             }
+            Observation::BareMetalHost => self.read_bare_metal_host(memory).await,
             Observation::NodeLease => {
                 self.read_node_lease(memory).await;
                 Ok(())

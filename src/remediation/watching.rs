@@ -133,6 +133,7 @@ pub(crate) fn needs_the_bmc(act: &Act) -> bool {
             Observation::LiveCheck
             | Observation::Admission
             | Observation::NodeLease
+            | Observation::BareMetalHost
             | Observation::Report
             | Observation::Cleanup => false,
         },
@@ -140,6 +141,8 @@ pub(crate) fn needs_the_bmc(act: &Act) -> bool {
             Effect::PowerOff { .. } | Effect::PowerOn { .. } => true,
             Effect::AddFinalizer
             | Effect::RemoveFinalizer
+            | Effect::WriteHold(_)
+            | Effect::ReleaseHost(_)
             | Effect::TakeNodeLease(_)
             | Effect::ReleaseNodeLease { .. }
             | Effect::TaintNode { .. }

@@ -65,8 +65,10 @@ impl Acting<'_> {
             Effect::ClearTrigger { machine, uid } => self.clear_trigger(machine, uid, memory).await,
             Effect::AskOwner(machine) => self.ask_owner(machine, memory).await,
             Effect::DeleteMachine(machine) => self.delete_machine(machine, memory).await,
+            Effect::ReleaseHost(host) => self.release_host(host, memory).await,
             // Those have places of their own.
-            Effect::PowerOff { .. }
+            Effect::WriteHold(_)
+            | Effect::PowerOff { .. }
             | Effect::PowerOn { .. }
             | Effect::TakeNodeLease(_)
             | Effect::ReleaseNodeLease { .. } => Ok(()),
@@ -74,7 +76,7 @@ impl Acting<'_> {
     }
 
     /// Makes a call only while its time has not passed; it is dropped when it does not end in time.
-    async fn before<T>(
+    pub(crate) async fn before<T>(
         &self,
         not_after: Timestamp,
         call: &'static str,

@@ -98,6 +98,8 @@ async fn a_host_that_is_not_surely_the_machines_is_left_alone_and_the_reason_is_
             .await
     };
     let template = template(&world, "Managed").await?;
+    let offline = json!({"spec": {"online": false}});
+    change(&hosts, &host.name, offline).await?;
     let anothers = "metal3://00000000-0000-4000-8000-000000000000";
     metal3_provider::provide(&world, host, Some(anothers)).await?;
     world.falls_silent(host).await?;
@@ -108,7 +110,7 @@ async fn a_host_that_is_not_surely_the_machines_is_left_alone_and_the_reason_is_
     waits(Reason::HostConsumerMismatch, &uid).await?;
     let right = format!("metal3://{uid}");
     metal3_provider::provide(&world, host, Some(&right)).await?;
-    waits(Reason::HostManagedByMetal3, &host.name).await?;
+    waits(Reason::HostOffline, &host.name).await?;
     change(&machines, &metal3_machine, annotated(Value::Null)).await?;
     metal3_provider::provide(&world, host, None).await?;
     waits(Reason::HostNotFound, &metal3_machine).await?;

@@ -98,5 +98,10 @@ pub const BARE_METAL_HOST_ANNOTATION: &str = remediator_core::metal3::HOST_ANNOT
 pub const BARE_METAL_HOST_PAUSED: &str = "baremetalhost.metal3.io/paused";
 /// metal3's detachment of a BareMetalHost; presence counts.
 pub const BARE_METAL_HOST_DETACHED: &str = "baremetalhost.metal3.io/detached";
+/// Our mark on a BareMetalHost that we asked metal3 to let go of: the annotation of the hold.
+pub const DETACHED_FOR_ANNOTATION: &str = "baremetal-remediator.io/detached-for";
+/// By which cluster-api-provider-metal3 says that it takes this BareMetalHost no more; the second one is older.
+/// Source: cluster-api-provider-metal3 `baremetal/metal3remediation_manager.go`.
+pub const CAPM3_UNHEALTHY_ANNOTATIONS: [&str; 2] = ["capm3.metal3.io/unhealthy", "capi.metal3.io/unhealthy"];
 /// Prefix of the annotations that hold a BareMetalHost off.
 pub const REBOOT_ANNOTATION: &str = "reboot.metal3.io";

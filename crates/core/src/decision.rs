@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use super::journal::{Journal, SavedNode};
 use super::machine_api::MachineApi;
+use super::metal3::HoldWrite;
 use super::node_lease::LeaseWrite;
 
 /// The answer of one step.
@@ -39,6 +40,8 @@ pub enum Observation {
     NodeLease,
     /// Read the Node's Lease live.
     Report,
+    /// Read the BareMetalHost that we hold.
+    BareMetalHost,
     /// List the pods and VolumeAttachments left on the Node.
     Cleanup,
 }
@@ -60,6 +63,10 @@ pub enum Effect {
         /// The command is not begun later than this.
         not_after: Timestamp,
     },
+    /// Ask metal3 to keep the host off, or to let go of it.
+    WriteHold(HoldOn),
+    /// Take everything of ours off the BareMetalHost.
+    ReleaseHost(HeldHost),
     /// Put the out-of-service taint and our mark on the Node.
     TaintNode {
         /// Name.
@@ -118,6 +125,30 @@ pub enum Effect {
         /// The Lease must not have changed since.
         resource_version: String,
     },
+}
+
+/// A BareMetalHost that we hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldHost {
+    /// Name.
+    pub name: String,
+    /// UID it must have.
+    pub uid: String,
+    /// Our annotation.
+    pub annotation: String,
+}
+
+/// A write to a BareMetalHost that metal3 answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HoldOn {
+    /// Which.
+    pub host: HeldHost,
+    /// What.
+    pub write: HoldWrite,
+    /// The BareMetalHost must not have changed since, so that nobody else holds it.
+    pub resource_version: Option<String>,
+    /// The write is not begun later than this.
+    pub not_after: Timestamp,
 }
 
 /// A write to a Machine, on what was read of it live.

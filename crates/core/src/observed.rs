@@ -4,8 +4,9 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::facts::{LiveCheck, NodeReport, Obstacle, Versions};
+use super::facts::{LiveCheck, Lookup, NodeReport, Obstacle, Versions};
 use super::journal::{BmcLog, HostState, Route, Verb};
+use super::metal3::HostView;
 use super::node_lease::NodeLease;
 use super::phase::Reason;
 use super::power::{PowerState, Protocol};
@@ -44,6 +45,8 @@ pub struct Observed {
     pub trigger_cleared: Option<String>,
     /// UID of the Node that has its saved metadata back.
     pub node_restored: Option<String>,
+    /// The BareMetalHost that manages the host, as it was read last or as our last write left it.
+    pub bare_metal_host: Option<Reading<Lookup<HostView>>>,
     /// The Lease of medik8s on the Node as it was read last; none since we last wrote it.
     pub node_lease: Option<Reading<NodeLease>>,
     /// Writes or reads of that Lease that failed in a row. Nothing that brings a host back waits for it.
@@ -204,6 +207,10 @@ impl Observed {
         let began = live.began;
         let found = live.report.clone();
         self.note_report(Reading { began, found });
+        if let Some(view) = live.bare_metal_host.clone() {
+            let found = Lookup::Present(view);
+            self.bare_metal_host = Some(Reading { began, found });
+        }
         match live.node_lease.clone() {
             Ok(found) => self.note_node_lease(Reading { began, found }),
             Err(obstacle) => self.note_node_lease_failure(at, obstacle),

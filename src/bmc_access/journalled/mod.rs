@@ -65,6 +65,7 @@ fn resolved(
             bmc: subject.bmc.clone(),
             stated_uuid: subject.uuid().filter(|_| subject.had_no_node()),
             can_state_uuid: subject.host.starts_with("BMCEndpoint/"),
+            manager: None,
         },
         address: address(subject, route)?,
         secret: route.secret.clone(),

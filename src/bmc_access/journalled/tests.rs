@@ -24,6 +24,7 @@ fn host_at(address: &str, trust: HostTrust) -> ResolvedHost {
             bmc: address.to_string(),
             stated_uuid: None,
             can_state_uuid: true,
+            manager: None,
         },
         address,
         secret: "worker-1-bmc".to_owned(),

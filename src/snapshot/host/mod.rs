@@ -109,6 +109,7 @@ pub(crate) fn by_statement(sources: &Sources, machine: &Machine) -> Result<Host,
             bmc: String::new(),
             stated_uuid: None,
             can_state_uuid: false,
+            manager: None,
         }),
         None => through_endpoint(
             sources,
@@ -271,6 +272,7 @@ pub(crate) fn resolve_endpoint(endpoint: &BMCEndpoint) -> Result<ResolvedHost, O
         bmc: address.to_string(),
         stated_uuid,
         can_state_uuid: true,
+        manager: None,
     };
     Ok(ResolvedHost {
         host,

@@ -14,6 +14,7 @@ use remediator_api::{PowerCycleRemediation, RemediationPolicy, remediation_polic
 use remediator_core::brakes::Fleet;
 use remediator_core::facts::{self, LiveCheck, Lookup, NodeReport, Obstacle, Origin};
 use remediator_core::journal::SavedNode;
+use remediator_core::metal3::HostView;
 use remediator_core::node_lease::NodeLease;
 use remediator_core::observed::Reading;
 pub(crate) use without_node::without_node;
@@ -95,7 +96,10 @@ async fn joined(
         cluster,
         checks,
     } = live;
-    let host = host(sources, remediation, &machine).await?;
+    let (host, bare_metal_host) = match host(sources, remediation, &machine).await? {
+        Ok(view) => (Ok(()), view),
+        Err(obstacle) => (Err(obstacle), None),
+    };
     let health_checks = match (cached::origin(remediation), machine.present()) {
         (Origin::Annotation, Some(machine)) => {
             let checks = checks.iter();
@@ -121,6 +125,7 @@ async fn joined(
         objects: snapshot.objects(),
         report: NodeReport::default(),
         host,
+        bare_metal_host,
         node_lease: Ok(NodeLease::Unused),
         fleet: Fleet::default(),
         confirm_off: None,
@@ -154,18 +159,21 @@ async fn of_node(
     Ok((lookup::of(node.as_ref(), "Node", node_name), lease))
 }
 
-/// Whether metal3, which may manage the host, still lets it be powered.
+/// Whether metal3, which may manage the host, still lets it be powered, and what its BareMetalHost says of a hold of ours.
 async fn host(
     sources: &Sources,
     remediation: &PowerCycleRemediation,
     machine: &Lookup<Machine>,
-) -> Result<Result<(), Obstacle>, ShellError> {
+) -> Result<Result<Option<HostView>, Obstacle>, ShellError> {
     let Lookup::Present(machine) = machine else {
-        return Ok(Ok(()));
+        return Ok(Ok(None));
     };
     match host::reference(machine) {
-        Ok(None) => Ok(Ok(())),
-        Ok(Some(reference)) => metal3::look(&sources.metal3, remediation, machine, &reference).await,
+        Ok(None) => Ok(Ok(None)),
+        Ok(Some(reference)) => {
+            let view = metal3::look(&sources.metal3, remediation, machine, &reference).await?;
+            Ok(view.map(Some))
+        }
         Err(obstacle) => Ok(Err(obstacle)),
     }
 }

@@ -72,12 +72,6 @@ fn cases() -> Vec<Case> {
         .endpoint(|endpoint| *endpoint = Value::Null)
         .broken_by(|world, host| point_at(world, host).boxed()),
         managed(
-            "managed and online",
-            Reason::HostManagedByMetal3,
-            &[named, "managed and online"],
-            |_| {},
-        ),
-        managed(
             "of another Machine",
             Reason::HostConsumerMismatch,
             &["spec.consumerRef of BareMetalHost {host}", "Machine {host}"],
@@ -91,27 +85,45 @@ fn cases() -> Vec<Case> {
         ),
         managed(
             "not online",
-            Reason::HostNotFenceable,
+            Reason::HostOffline,
             &[named, "spec.online: false"],
             |host| host["spec"]["online"] = json!(false),
         ),
         managed(
             "without a BMC",
-            Reason::HostNotFenceable,
+            Reason::HostUnmanaged,
             &[named, "no spec.bmc.address"],
             |host| host["spec"]["bmc"] = json!({"address": "", "credentialsName": ""}),
         ),
         managed(
             "being provisioned",
-            Reason::HostNotFenceable,
+            Reason::HostNotProvisioned,
             &[named, "provisioning state \"provisioning\""],
             |host| host["status"]["provisioning"]["state"] = json!("provisioning"),
         ),
         managed(
             "paused",
-            Reason::HostNotFenceable,
+            Reason::HostPaused,
             &[named, "baremetalhost.metal3.io/paused"],
             |host| host["metadata"]["annotations"] = json!({"baremetalhost.metal3.io/paused": ""}),
+        ),
+        managed(
+            "detached by somebody else",
+            Reason::HostDetached,
+            &[named, "baremetalhost.metal3.io/detached"],
+            |host| host["metadata"]["annotations"] = json!({"baremetalhost.metal3.io/detached": "by hand"}),
+        ),
+        managed(
+            "being serviced",
+            Reason::HostServicing,
+            &[named, "serviced"],
+            |host| host["status"]["operationalStatus"] = json!("servicing"),
+        ),
+        managed(
+            "given up",
+            Reason::AnotherRemediatorActive,
+            &[named, "capm3.metal3.io/unhealthy"],
+            |host| host["metadata"]["annotations"] = json!({"capm3.metal3.io/unhealthy": "capm3/UnhealthyNode"}),
         ),
         managed(
             "held by somebody else",
@@ -139,7 +151,7 @@ async fn invariant_10_a_host_that_metal3_has_in_hand_is_refused_by_name() -> wor
 #[tokio::test]
 async fn a_host_that_metal3_manages_is_power_cycled_under_direct_control() -> world::Outcome {
     let daemon = &daemon().await?;
-    let mut cases = [managed("direct", Reason::HostManagedByMetal3, &[], |_| {})];
+    let mut cases = [managed("direct", Reason::Accepted, &[], |_| {})];
     let world = refusal::make(&daemon.cluster, "direct", &mut cases).await?;
     let host = &world.hosts[0];
     let kubelet = host.kubelet.as_ref().context("has a Node")?;
@@ -163,7 +175,7 @@ async fn a_bare_metal_host_that_is_corrected_is_taken_up_again() -> world::Outco
     let daemon = &daemon().await?;
     let mut cases = [managed(
         "off by wish",
-        Reason::HostNotFenceable,
+        Reason::HostOffline,
         &["spec.online: false"],
         |host| {
             host["spec"]["online"] = json!(false);
@@ -177,10 +189,9 @@ async fn a_bare_metal_host_that_is_corrected_is_taken_up_again() -> world::Outco
     let online = Patch::Merge(json!({"spec": {"online": true}}));
     hosts.patch(&host.name, &PatchParams::default(), &online).await?;
 
-    let reason = Reason::HostManagedByMetal3.as_str();
-    let is_managed = |journal: &remediator_core::journal::Journal| journal.reason == reason;
+    let is_held = |journal: &remediator_core::journal::Journal| journal.hold.is_some();
     world
-        .remediation_until(&host.remediation(), refusal::PATIENCE, is_managed)
+        .remediation_until(&host.remediation(), refusal::PATIENCE, is_held)
         .await?;
-    Ok(refusal::never_contacted(&host.bmc)?)
+    Ok(())
 }

@@ -97,7 +97,13 @@ impl BareMetalHost {
             operational_status: status.operational_status,
             paused: annotations.contains_key(keys::BARE_METAL_HOST_PAUSED),
             detached: annotations.contains_key(keys::BARE_METAL_HOST_DETACHED),
-            reboot_key: annotations.keys().find(is_reboot).cloned(),
+            detached_for: annotations.get(keys::DETACHED_FOR_ANNOTATION).cloned(),
+            reboot_annotations: annotations.keys().filter(is_reboot).cloned().collect(),
+            given_up: keys::CAPM3_UNHEALTHY_ANNOTATIONS
+                .into_iter()
+                .find(|annotation| annotations.contains_key(*annotation))
+                .map(ToOwned::to_owned),
+            resource_version: self.resource_version().unwrap_or_default(),
         }
     }
 }

@@ -24,6 +24,7 @@ use super::health::target::ClusterState;
 use super::identity::SystemUuid;
 use super::journal::SavedNode;
 use super::journal::Subject;
+use super::metal3::{HostView, Manager};
 use super::node_lease::{Holders, NodeLease};
 use super::observed::Observed;
 use super::phase::Reason;
@@ -238,6 +239,8 @@ pub struct LiveCheck {
     pub report: NodeReport,
     /// Whether the host behind the Machine may still be powered, as far as metal3 has a say.
     pub host: Result<(), Obstacle>,
+    /// The BareMetalHost that manages the host, where there is one.
+    pub bare_metal_host: Option<HostView>,
     /// By whom the Lease of medik8s on the Node is held, or why that is not known.
     pub node_lease: Result<NodeLease, Obstacle>,
     /// What the brakes go by.
@@ -287,4 +290,7 @@ pub struct Host {
     pub stated_uuid: Option<SystemUuid>,
     /// Whether the object behind `reference` has a place for it: a BareMetalHost has none.
     pub can_state_uuid: bool,
+    /// The BareMetalHost by which metal3 keeps the host online; none where nobody but us powers it, or where the
+    /// remediation asks to power it all the same.
+    pub manager: Option<Manager>,
 }

@@ -19,6 +19,7 @@ pub use subject::{HostAtBmc, JournalledNode, NoNode, NodeOfSubject, Route, Subje
 
 use super::confirmation::Confirmation;
 use super::facts::Obstacle;
+use super::metal3::Hold;
 use super::node_lease::HeldNodeLease;
 use super::observed::IntentKey;
 use super::phase::{Phase, Reason};
@@ -53,6 +54,10 @@ pub struct Journal {
     /// phase Failed, was never seen undone: the host may be off because of us, and is powered on as soon as it can be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub intent: Option<Intent>,
+    /// How the host is held off where metal3 manages it. It stands here for as long as anything of it may stand on
+    /// the BareMetalHost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hold: Option<Box<Hold>>,
     /// What the BMC told of the host before the power-off of this attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before_power_off: Option<Box<BeforePowerOff>>,

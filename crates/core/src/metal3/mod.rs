@@ -1,12 +1,14 @@
 //! Whether the power of a host that a BareMetalHost describes may be touched.
 //! Source: `baremetal-operator` `docs/baremetalhost-states.md`, and the refusal list of this project.
 
+mod hold;
 #[cfg(test)]
 mod tests;
 
+pub use hold::{Hold, HoldWrite, HostView, Manager, annotation_of, is_annotation_of_ours};
+
 use super::facts::Obstacle;
 use super::phase::Reason;
-use super::strategy::HostControl;
 
 /// What is read of a BareMetalHost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,8 +37,27 @@ pub struct BareMetalHost {
     pub paused: bool,
     /// Carries the detached annotation.
     pub detached: bool,
-    /// The first `reboot.metal3.io` annotation.
-    pub reboot_key: Option<String>,
+    /// Which hold of ours asked to detach it, by its annotation.
+    pub detached_for: Option<String>,
+    /// The `reboot.metal3.io` annotations.
+    pub reboot_annotations: Vec<String>,
+    /// The annotation by which cluster-api-provider-metal3 says that it has given the host up.
+    pub given_up: Option<String>,
+    /// resourceVersion.
+    pub resource_version: String,
+}
+
+impl BareMetalHost {
+    /// What it says of a hold of ours, known by its annotation.
+    pub fn view(&self, hold: &str) -> HostView {
+        HostView {
+            uid: self.uid.clone(),
+            resource_version: self.resource_version.clone(),
+            held: self.reboot_annotations.iter().any(|annotation| annotation == hold),
+            detaching: self.detached && self.detached_for.as_deref() == Some(hold),
+            detached: self.operational_status == "detached",
+        }
+    }
 }
 
 /// Where a Machine says its BareMetalHost is.
@@ -169,12 +190,16 @@ fn parse(path: &str, field: &str, expected: &str) -> Result<HostReference, Obsta
     })
 }
 
-/// Checks everything about a BareMetalHost that forbids to power it directly.
+/// Checks everything about a BareMetalHost that forbids to power its host. `hold`: the annotation of our own hold, which
+/// forbids nothing.
+///
+/// # Errors
+/// What forbids it, each by a reason of its own.
 pub fn may_be_fenced(
     host: &BareMetalHost,
     reference: &HostReference,
     consumer: &Consumer,
-    control: HostControl,
+    hold: &str,
 ) -> Result<(), Obstacle> {
     let name = &host.name;
     if reference.uid.as_ref().is_some_and(|uid| *uid != host.uid) {
@@ -189,34 +214,55 @@ pub fn may_be_fenced(
         let detail = format!("spec.consumerRef of BareMetalHost {name} does not name {kind} {consumer}");
         return Err(Obstacle::new(Reason::HostConsumerMismatch, detail));
     }
-    if let Some(key) = &host.reboot_key {
-        let detail = format!("BareMetalHost {name} carries {key}");
+    let foreign = host.reboot_annotations.iter().find(|annotation| *annotation != hold);
+    if let Some(annotation) = foreign {
+        let detail = format!("BareMetalHost {name} carries {annotation}{}", holder(annotation));
         return Err(Obstacle::new(Reason::HostHeldBySomeoneElse, detail));
     }
-    let in_state = format!("is in provisioning state \"{}\"", host.state);
-    let is_provisioned = matches!(host.state.as_str(), "provisioned" | "externally provisioned");
-    let unfenceable = [
-        (host.deleting, "is being deleted"),
-        (!host.has_bmc, "has no spec.bmc.address"),
-        (
-            host.power_off_disabled,
-            "has spec.disablePowerOff, so it can never be proven off",
-        ),
-        (!host.online, "has spec.online: false"),
-        (!is_provisioned, &in_state),
-        (host.operational_status == "servicing", "is being serviced"),
-        (host.paused, "is paused by baremetalhost.metal3.io/paused"),
-        (host.detached, "is detached by baremetalhost.metal3.io/detached"),
-    ];
-    if let Some((_, why)) = unfenceable.into_iter().find(|(is_so, _)| *is_so) {
-        let detail = format!("BareMetalHost {name} {why}");
-        return Err(Obstacle::new(Reason::HostNotFenceable, detail));
+    if let Some(annotation) = &host.given_up {
+        let detail = format!("BareMetalHost {name} carries {annotation}: cluster-api-provider-metal3 has given it up");
+        return Err(Obstacle::new(Reason::AnotherRemediatorActive, detail));
     }
-    match control {
-        HostControl::Direct => Ok(()),
-        HostControl::Managed => Err(Obstacle::new(
-            Reason::HostManagedByMetal3,
-            format!("BareMetalHost {name} is managed and online, and metal3 would revert a power change"),
-        )),
+    match forbidding_state(host, hold) {
+        None => Ok(()),
+        Some((reason, why)) => Err(Obstacle::new(reason, format!("BareMetalHost {name} {why}"))),
+    }
+}
+
+/// The state of a BareMetalHost that forbids to power its host, to be told after its name.
+fn forbidding_state(host: &BareMetalHost, hold: &str) -> Option<(Reason, String)> {
+    let is_detached = host.detached && host.detached_for.as_deref() != Some(hold);
+    let (reason, why) = match host.state.as_str() {
+        _ if host.deleting => (Reason::HostDeleting, "is being deleted".to_owned()),
+        _ if !host.has_bmc => (Reason::HostUnmanaged, "has no spec.bmc.address".to_owned()),
+        _ if host.paused => (Reason::HostPaused, "is paused by baremetalhost.metal3.io/paused".to_owned()),
+        _ if is_detached => {
+            let why = "is detached from metal3 by baremetalhost.metal3.io/detached";
+            (Reason::HostDetached, why.to_owned())
+        }
+        _ if !host.online => (Reason::HostOffline, "has spec.online: false".to_owned()),
+        _ if host.power_off_disabled => {
+            let why = "has spec.disablePowerOff, so it can never be proven off";
+            (Reason::PowerOffDisabled, why.to_owned())
+        }
+        _ if host.operational_status == "servicing" => (Reason::HostServicing, "is being serviced".to_owned()),
+        "provisioned" | "externally provisioned" => return None,
+        "unmanaged" => (Reason::HostUnmanaged, "is in provisioning state \"unmanaged\"".to_owned()),
+        state => (Reason::HostNotProvisioned, format!("is in provisioning state \"{state}\"")),
+    };
+    Some((reason, why))
+}
+
+/// Whose reboot annotation that is, where it is known, to be told after the annotation.
+fn holder(annotation: &str) -> &'static str {
+    let suffix = annotation.split_once('/').map_or("", |(_, suffix)| suffix);
+    if suffix == "capbm-requested-power-off" {
+        ", by which cluster-api-provider-baremetal powers it off"
+    } else if suffix.starts_with("metal3-remediation-") {
+        ", by which a Metal3Remediation powers it off"
+    } else if suffix.starts_with(hold::SUFFIX) {
+        ", the hold of another PowerCycleRemediation"
+    } else {
+        ""
     }
 }

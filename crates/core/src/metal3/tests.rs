@@ -84,3 +84,126 @@ fn of_the_annotation_on_a_metal3_machine_the_name_counts() {
         assert_eq!(named, expected.map(ToOwned::to_owned), "{annotation:?}");
     }
 }
+
+fn consumer() -> Consumer {
+    Consumer {
+        kind: "Machine".to_owned(),
+        namespace: "metal".to_owned(),
+        name: "worker-0".to_owned(),
+    }
+}
+
+fn provisioned() -> BareMetalHost {
+    BareMetalHost {
+        namespace: "metal".to_owned(),
+        name: "host-0".to_owned(),
+        uid: "uid-0".to_owned(),
+        online: true,
+        has_bmc: true,
+        consumer: Some(consumer()),
+        state: "provisioned".to_owned(),
+        ..BareMetalHost::default()
+    }
+}
+
+/// The refusal list: contracts of metal3 that stop a power-off, each by a reason of its own.
+#[test]
+fn each_state_in_which_a_host_is_not_fenced_has_its_reason() {
+    let ours = annotation_of("pcr-uid");
+    let of_another = annotation_of("another-uid");
+    let reference = HostReference {
+        namespace: "metal".to_owned(),
+        name: HostName::Known("host-0".to_owned()),
+        uid: Some("uid-0".to_owned()),
+    };
+    type Change<'a> = &'a dyn Fn(&mut BareMetalHost);
+    let cases: [(Change<'_>, Option<(Reason, &str)>); 18] = [
+        (&|_| {}, None),
+        (&|host| host.state = "externally provisioned".to_owned(), None),
+        (&|host| host.reboot_annotations = vec![ours.clone()], None),
+        (
+            &|host| (host.detached, host.detached_for) = (true, Some(ours.clone())),
+            None,
+        ),
+        (&|host| host.uid = "uid-1".to_owned(), Some((Reason::HostConsumerMismatch, "uid-1"))),
+        (&|host| host.consumer = None, Some((Reason::HostConsumerMismatch, "worker-0"))),
+        (
+            &|host| host.reboot_annotations = vec![ours.clone(), of_another.clone()],
+            Some((Reason::HostHeldBySomeoneElse, "another PowerCycleRemediation")),
+        ),
+        (
+            &|host| host.reboot_annotations = vec!["reboot.metal3.io".to_owned()],
+            Some((Reason::HostHeldBySomeoneElse, "carries reboot.metal3.io")),
+        ),
+        (
+            &|host| host.reboot_annotations = vec!["reboot.metal3.io/metal3-remediation-7".to_owned()],
+            Some((Reason::HostHeldBySomeoneElse, "a Metal3Remediation")),
+        ),
+        (
+            &|host| host.reboot_annotations = vec!["reboot.metal3.io/capbm-requested-power-off".to_owned()],
+            Some((Reason::HostHeldBySomeoneElse, "cluster-api-provider-baremetal")),
+        ),
+        (
+            &|host| host.given_up = Some("capm3.metal3.io/unhealthy".to_owned()),
+            Some((Reason::AnotherRemediatorActive, "has given it up")),
+        ),
+        (&|host| host.deleting = true, Some((Reason::HostDeleting, "is being deleted"))),
+        (&|host| host.paused = true, Some((Reason::HostPaused, "paused"))),
+        (&|host| host.detached = true, Some((Reason::HostDetached, "detached"))),
+        (&|host| host.online = false, Some((Reason::HostOffline, "spec.online: false"))),
+        (
+            &|host| host.power_off_disabled = true,
+            Some((Reason::PowerOffDisabled, "spec.disablePowerOff")),
+        ),
+        (
+            &|host| host.operational_status = "servicing".to_owned(),
+            Some((Reason::HostServicing, "serviced")),
+        ),
+        (
+            &|host| host.state = "deprovisioning".to_owned(),
+            Some((Reason::HostNotProvisioned, "deprovisioning")),
+        ),
+    ];
+    for (change, expected) in cases {
+        let mut host = provisioned();
+        change(&mut host);
+        let found = may_be_fenced(&host, &reference, &consumer(), &ours).err();
+        let reason = found.as_ref().map(|obstacle| obstacle.reason);
+        assert_eq!(reason, expected.map(|(reason, _)| reason), "{host:?}");
+        if let (Some(found), Some((_, says))) = (found, expected) {
+            assert!(found.detail.contains("host-0") && found.detail.contains(says), "{found}");
+        }
+    }
+    for (change, expected) in [
+        (&(|host: &mut BareMetalHost| host.has_bmc = false) as Change<'_>, "no spec.bmc.address"),
+        (&|host: &mut BareMetalHost| host.state = "unmanaged".to_owned(), "unmanaged"),
+    ] {
+        let mut host = provisioned();
+        change(&mut host);
+        let found = may_be_fenced(&host, &reference, &consumer(), &ours).unwrap_err();
+        assert_eq!(found.reason, Reason::HostUnmanaged);
+        assert!(found.detail.contains(expected), "{found}");
+    }
+}
+
+#[test]
+fn our_hold_is_told_from_those_of_others_and_its_name_is_short_enough() {
+    let ours = annotation_of("6a1b3c5d-0000-4000-8000-000000000001");
+    assert_eq!(is_annotation_of_ours(&ours), Some("6a1b3c5d-0000-4000-8000-000000000001"));
+    assert_eq!(is_annotation_of_ours("reboot.metal3.io/metal3-remediation-6a1b3c5d"), None);
+    assert_eq!(is_annotation_of_ours("reboot.metal3.io"), None);
+    let (_, name) = ours.split_once('/').unwrap();
+    assert!(name.len() <= 63, "{name}");
+
+    let mut host = BareMetalHost {
+        reboot_annotations: vec![ours.clone()],
+        operational_status: "detached".to_owned(),
+        detached: true,
+        ..provisioned()
+    };
+    let view = host.view(&ours);
+    assert!(view.held && view.detached && !view.detaching && !view.is_free());
+    host.detached_for = Some(ours.clone());
+    assert!(host.view(&ours).detaching);
+    assert!(host.view(&annotation_of("another")).is_free());
+}

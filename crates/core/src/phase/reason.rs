@@ -79,6 +79,10 @@ reasons! {
     // On the way.
     /// The signal was taken up and is being checked.
     Accepted => "Nothing to do.",
+    /// metal3 is asked to power the host off and to keep it off.
+    HoldRequested => "Nothing to do.",
+    /// metal3 did not power the host off, or does not let go of it.
+    Metal3DoesNotReact => "Nothing to do, the host is powered off directly; see whether baremetal-operator and Ironic work.",
     /// The power-off was journalled and the BMC is asked.
     PowerOffRequested => "Nothing to do.",
     /// Off is proven and the workloads are being released.
@@ -233,10 +237,24 @@ reasons! {
     HostUnreadable => "Correct the BMCEndpoint or BareMetalHost that the message names, or what keeps it from being read.",
     /// The BareMetalHost belongs to somebody else.
     HostConsumerMismatch => "Correct the BareMetalHost's consumerRef or the Machine's providerID.",
-    /// The BareMetalHost is managed and online, and direct control was not asked for.
-    HostManagedByMetal3 => "Set spec.hostControl: Direct on the remediation to power the host behind metal3's back.",
-    /// The BareMetalHost is in a state in which its power must not be touched.
-    HostNotFenceable => "Wait until the BareMetalHost left the state that the message names.",
+    /// The BareMetalHost cannot be powered on account of what it says of its namespace.
+    HostNotFenceable => "Keep the BareMetalHost in the namespace of its Machine.",
+    /// The BareMetalHost is being deleted.
+    HostDeleting => "Nothing to do; a host that leaves metal3 is not power-cycled.",
+    /// metal3 does not manage the power of the BareMetalHost.
+    HostUnmanaged => "Give the BareMetalHost a spec.bmc.address, or delete it and describe the host by a BMCEndpoint.",
+    /// Somebody has paused the BareMetalHost.
+    HostPaused => "Remove the annotation baremetalhost.metal3.io/paused when whoever put it there is done.",
+    /// Somebody else has detached the BareMetalHost.
+    HostDetached => "Remove the annotation baremetalhost.metal3.io/detached when whoever put it there is done.",
+    /// The BareMetalHost is meant to be off.
+    HostOffline => "Set spec.online of the BareMetalHost to true if the host is to run.",
+    /// The BareMetalHost must not be powered off.
+    PowerOffDisabled => "Reboot the host by hand, or remove spec.disablePowerOff of the BareMetalHost.",
+    /// metal3 is servicing the host.
+    HostServicing => "Nothing to do until metal3 has finished with the firmware of the host.",
+    /// metal3 has not provisioned the host, or takes it back.
+    HostNotProvisioned => "Nothing to do until the BareMetalHost is provisioned or externally provisioned.",
     /// Somebody else holds the host.
     HostHeldBySomeoneElse => "Let the holder that the message names finish, or remove its annotation.",
     /// The BMC address cannot be parsed, or its scheme is unknown.

@@ -97,6 +97,10 @@ impl<'a> Step<'a> {
         if read.power == PowerState::On || on_is_owed {
             self.settle()?;
         }
+        if self.journal.hold.is_some() {
+            // That of an earlier attempt goes first.
+            return Ok(self.rest_until(self.now));
+        }
         if self.facts.admission != Reply::Admitted {
             return Ok(Next::observe(Observation::Admission));
         }
@@ -105,10 +109,14 @@ impl<'a> Step<'a> {
         // The release of an earlier attempt stays until the next one: its taint may still stand in the
         // world, and what its Node carried is saved nowhere else.
         self.journal.evidence = None;
-        // No BareMetalHost manages a host that got this far, so there is nobody to hold it against.
-        self.enter(Phase::Holding, Reason::Accepted, None);
-        let limit = self.strategy.deadlines.power_off;
-        self.enter(Phase::PoweringOff, Reason::PowerOffRequested, Some(limit));
+        let manager = self.facts.host.as_ref().ok().and_then(|host| host.manager.as_ref());
+        match manager {
+            Some(manager) => self.begin_hold(manager),
+            None => {
+                let limit = self.strategy.deadlines.power_off;
+                self.enter(Phase::PoweringOff, Reason::PowerOffRequested, Some(limit));
+            }
+        }
         let whom = match &subject.node {
             NodeOfSubject::There(node) => format!("Node {} is unhealthy", node.name),
             NodeOfSubject::None { .. } => format!(

@@ -13,6 +13,7 @@ mod escalating;
 mod escalation_check;
 mod fencing;
 mod grounds;
+mod holding;
 mod node_lease;
 mod pending;
 mod power_debt;
@@ -67,6 +68,7 @@ pub fn step(journal: &Journal, facts: &Facts, now: Timestamp) -> Decision {
     let (Ok(next) | Err(next)) = step.decide();
     step.tell_fallback(journal);
     let next = step.keep_node_lease(next);
+    let next = step.give_host_back(next);
     let (act, look_again) = match step.keep_finalizer(next) {
         Next::Act(act) => (Some(*act), None),
         Next::Rest(until) => (None, until),
@@ -131,12 +133,13 @@ impl<'a> Step<'a> {
         if let Some(read) = self.facts.observed.last_read() {
             self.journal.bmc_fallback.clone_from(&read.fallback);
         }
-        let is_under_way = !matches!(self.journal.phase, Phase::Pending | Phase::Holding);
+        let is_under_way = self.journal.phase != Phase::Pending;
         if self.journal.deadline.is_none() && is_under_way && !self.journal.awaits_person() {
             return Ok(self.journal_unreadable("a phase that needs a deadline without one"));
         }
         match self.journal.phase {
-            Phase::Pending | Phase::Holding => self.pending(),
+            Phase::Pending => self.pending(),
+            Phase::Holding => Ok(self.holding()),
             Phase::PoweringOff => Ok(self.powering_off()),
             Phase::AwaitingConfirmation => self.awaiting_confirmation(),
             Phase::Fencing => self.fencing(),

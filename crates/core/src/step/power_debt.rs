@@ -104,6 +104,9 @@ impl Step<'_> {
                 }
             }
         };
+        if let Some(next) = self.leave_on_to_metal3(intent) {
+            return Err(next);
+        }
         Err(self.send_power_on(sends))
     }
 

@@ -45,6 +45,9 @@ impl Step<'_> {
         if self.is_overdue() {
             return self.power_off_failed(&intent, &delivery);
         }
+        if let Some(next) = self.leave_off_to_metal3(&intent, &delivery) {
+            return next;
+        }
         match delivery {
             Delivery::Unsent => self.check_live_and_send(&intent, &subject),
             Delivery::Acknowledged(at) => {
@@ -71,7 +74,7 @@ impl Step<'_> {
     }
 
     /// The last thing before a power-off: everything is read once more, live.
-    fn check_live_and_send(&mut self, intent: &Intent, subject: &Subject) -> Next {
+    pub(super) fn check_live_and_send(&mut self, intent: &Intent, subject: &Subject) -> Next {
         let (facts, now) = (self.facts, self.now);
         if now >= intent.not_after {
             if intent.sends > 1 && self.facts.observed.last_read_since(intent.journalled).is_none() {
@@ -199,12 +202,15 @@ impl Step<'_> {
             };
         }
         let end = after(live.began, live_check_age(subject));
+        if self.journal.phase == Phase::Holding {
+            return self.write_first_hold(intent, live, end);
+        }
         Next::perform(Effect::PowerOff {
             not_after: intent.not_after.min(end),
         })
     }
 
-    fn power_off_failed(&mut self, intent: &Intent, delivery: &Delivery) -> Next {
+    pub(super) fn power_off_failed(&mut self, intent: &Intent, delivery: &Delivery) -> Next {
         let observed = &self.facts.observed;
         if self.nothing_was_sent(intent) {
             let detail =
@@ -234,7 +240,7 @@ impl Step<'_> {
     }
 
     /// The producer took the request back after the power-off was journalled.
-    fn deleted_while_powering_off(&mut self, intent: &Intent, delivery: &Delivery) -> Next {
+    pub(super) fn deleted_while_powering_off(&mut self, intent: &Intent, delivery: &Delivery) -> Next {
         let deleted = Obstacle::new(Reason::TriggerWithdrawn, "the remediation is being deleted");
         let now = self.now;
         if self.nothing_was_sent(intent) {

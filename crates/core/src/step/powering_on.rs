@@ -16,7 +16,12 @@ impl Step<'_> {
         self.enter(Phase::PoweringOn, Reason::PowerOnRequested, Some(limit));
         self.journal.message = format!("powering on: {story}");
         self.note_earlier_boot();
-        self.send_power_on(1)
+        let intent = self.intent(Verb::PowerOn, 1);
+        self.journal.intent = Some(intent.clone());
+        match self.leave_on_to_metal3(&intent) {
+            Some(next) => next,
+            None => self.send_power_on(1),
+        }
     }
 
     pub(super) fn powering_on(&mut self) -> Next {
@@ -38,6 +43,9 @@ impl Step<'_> {
             } else {
                 Next::observe(Observation::Power)
             };
+        }
+        if let Some(next) = self.leave_on_to_metal3(&intent) {
+            return next;
         }
         let delivery = self.delivery(&intent);
         let Some(since) = delivery.since() else {
@@ -124,6 +132,7 @@ impl Step<'_> {
 
     pub(super) fn begin_booting(&mut self) -> Next {
         let took = self.phase_took();
+        self.forget_released_hold();
         let limit = self.strategy.deadlines.boot;
         self.enter(Phase::Booting, Reason::WaitingForNode, Some(limit));
         self.journal.message = format!("On after {took}; {}", self.what_is_waited_for());

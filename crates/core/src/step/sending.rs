@@ -7,7 +7,7 @@ use crate::decision::Observation;
 use crate::facts::Obstacle;
 use crate::journal::{Intent, Verb};
 use crate::observed::{PowerRead, Sent};
-use crate::phase::Reason;
+use crate::phase::{Phase, Reason};
 use crate::power::PowerState;
 use crate::power_command::{CommandError, Delivery, POWER_OFFS_LIMIT, Pace};
 
@@ -40,7 +40,8 @@ impl<'a> Step<'a> {
         is_first
             && match self.delivery(intent) {
                 Delivery::Unsent => true,
-                Delivery::Refused(..) => self.never_left(),
+                // What the API server did not take was not done.
+                Delivery::Refused(..) => self.never_left() || self.journal.phase == Phase::Holding,
                 Delivery::Acknowledged(_) | Delivery::Unknown(..) => false,
             }
     }

@@ -30,6 +30,7 @@ impl Sim {
             Observation::Report => self.counts.reports += 1,
             Observation::Cleanup => self.counts.cleanups += 1,
             Observation::NodeLease => return self.read_node_lease(fault),
+            Observation::BareMetalHost => return self.read_bare_metal_host(fault),
             Observation::Admission => {
                 if self.is_alone {
                     self.admitted = Reply::Admitted;
@@ -49,7 +50,10 @@ impl Sim {
             return self.write_failed();
         }
         match observation {
-            Observation::Power | Observation::NodeLease | Observation::Admission => {}
+            Observation::Power
+            | Observation::NodeLease
+            | Observation::BareMetalHost
+            | Observation::Admission => {}
             Observation::LiveCheck => {
                 if let Ok(lease) = &node_lease {
                     self.leases_were_unused = *lease == NodeLease::Unused;
@@ -66,6 +70,7 @@ impl Sim {
                     objects,
                     report,
                     host: self.host.as_ref().map(drop).map_err(Clone::clone),
+                    bare_metal_host: self.world.metal3.as_ref().map(|metal3| metal3.view.clone()),
                     node_lease,
                     fleet: self.fleet.clone(),
                     confirm_off: Some(LiveWord {
@@ -136,8 +141,10 @@ impl Sim {
             Effect::PowerOff { not_after } | Effect::PowerOn { not_after } => Some(*not_after),
             Effect::TaintNode { not_after, .. } | Effect::DeleteNode { not_after, .. } => Some(*not_after),
             Effect::AskOwner(machine) | Effect::DeleteMachine(machine) => Some(machine.not_after),
+            Effect::WriteHold(hold) => Some(hold.not_after),
             Effect::AddFinalizer
             | Effect::RemoveFinalizer
+            | Effect::ReleaseHost(_)
             | Effect::RestoreNode { .. }
             | Effect::UntaintNode { .. }
             | Effect::ClearTrigger { .. }
@@ -155,6 +162,7 @@ impl Sim {
         match effect {
             Effect::PowerOff { .. } => self.command(Verb::PowerOff, effect, fault),
             Effect::PowerOn { .. } => self.command(Verb::PowerOn, effect, fault),
+            Effect::WriteHold(_) | Effect::ReleaseHost(_) => self.write_to_host(&effect, fault),
             Effect::TakeNodeLease(_) | Effect::ReleaseNodeLease { .. } => {
                 self.write_node_lease(&effect, fault);
             }
@@ -306,6 +314,8 @@ impl Sim {
             }
             Effect::PowerOff { .. }
             | Effect::PowerOn { .. }
+            | Effect::WriteHold(_)
+            | Effect::ReleaseHost(_)
             | Effect::AskOwner(_)
             | Effect::DeleteMachine(_)
             | Effect::TakeNodeLease(_)
@@ -337,6 +347,8 @@ impl Sim {
             | Effect::RemoveFinalizer
             | Effect::PowerOff { .. }
             | Effect::PowerOn { .. }
+            | Effect::WriteHold(_)
+            | Effect::ReleaseHost(_)
             | Effect::AskOwner(_)
             | Effect::DeleteMachine(_)
             | Effect::TakeNodeLease(_)

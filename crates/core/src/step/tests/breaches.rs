@@ -44,6 +44,13 @@ impl Explorer {
                 self.breach(run, "two power-ons in one attempt");
             }
         }
+        if sim.world.metal3.is_some() && !outside {
+            let times = |on| sim.world.times_switched(on);
+            let attempts = usize::try_from(sim.journal.attempt).unwrap_or(usize::MAX);
+            if times(false) > attempts || times(true) > attempts {
+                self.breach(run, "switched more than once in an attempt, by us or by metal3");
+            }
+        }
         if sim.cycled_a_member {
             self.breach(run, "powered off although a Node of the host was there");
         }
@@ -83,7 +90,7 @@ impl Explorer {
                 .host
                 .edges
                 .last()
-                .is_some_and(|edge| matches!(edge.cause, Cause::Us { .. }));
+                .is_some_and(|edge| edge.cause != Cause::Outside);
         // A BMC that says On although the host is off hides it; one that ignores On is told of.
         let lied = run.choices.iter().any(|choice| choice.contains("Says(\"On"));
         let awaits_person = journal.awaits_person();
@@ -117,6 +124,11 @@ impl Explorer {
         let is_over = journal.phase.is_final() && !sim.owes_power_for_ever();
         if (is_over || sim.gone) && sim.lease_is_ours() && sim.leads {
             self.breach(run, "a Lease of ours stays behind");
+        }
+        let metal3 = sim.world.metal3.as_ref();
+        let is_held = metal3.is_some_and(|metal3| !metal3.view.is_free());
+        if (is_over || sim.gone) && is_held && sim.leads {
+            self.breach(run, "a hold of ours stays on the BareMetalHost");
         }
         // However long a repair takes, it ends well when the host is back.
         if awaits_person && sim.leads && !sim.deletion_requested && !ends_well_when_repaired(sim) {

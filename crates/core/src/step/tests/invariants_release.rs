@@ -311,6 +311,9 @@ fn invariant_3_only_absolute_verbs() {
             Effect::PowerOn { .. } => Some(Verb::PowerOn),
             Effect::AddFinalizer
             | Effect::RemoveFinalizer
+            // metal3 is asked for a state, and not for a change.
+            | Effect::WriteHold(_)
+            | Effect::ReleaseHost(_)
             | Effect::TaintNode { .. }
             | Effect::DeleteNode { .. }
             | Effect::RestoreNode { .. }

@@ -211,7 +211,11 @@ fn faults(sim: &Sim, decision: &Decision) -> Vec<Fault> {
         // It is decided in memory.
         Some(Act::Observe(Observation::Admission)) => {}
         Some(Act::Observe(
-            Observation::LiveCheck | Observation::Report | Observation::Cleanup | Observation::NodeLease,
+            Observation::LiveCheck
+            | Observation::Report
+            | Observation::Cleanup
+            | Observation::NodeLease
+            | Observation::BareMetalHost,
         )) => {
             faults.extend([Fault::Refused]);
         }
@@ -224,6 +228,15 @@ fn faults(sim: &Sim, decision: &Decision) -> Vec<Fault> {
             Fault::Refused,
             Fault::TooLate,
         ]),
+        Some(Act::Effect(Effect::WriteHold(_))) => faults.extend([
+            Fault::AnswerLost,
+            Fault::CommandLost,
+            Fault::Refused,
+            Fault::TooLate,
+        ]),
+        Some(Act::Effect(Effect::ReleaseHost(_))) => {
+            faults.extend([Fault::AnswerLost, Fault::CommandLost, Fault::Refused]);
+        }
         Some(Act::Effect(Effect::TakeNodeLease(_) | Effect::ReleaseNodeLease { .. })) => {
             faults.extend([Fault::AnswerLost, Fault::Refused]);
         }

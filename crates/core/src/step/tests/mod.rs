@@ -29,6 +29,7 @@ mod invariants_release;
 mod last_attempt;
 mod leaders;
 mod menu;
+mod metal3;
 mod node_lease;
 mod node_lease_acts;
 mod node_lease_exploration;

@@ -98,6 +98,8 @@ impl Sim {
             | Effect::RemoveFinalizer
             | Effect::PowerOff { .. }
             | Effect::PowerOn { .. }
+            | Effect::WriteHold(_)
+            | Effect::ReleaseHost(_)
             | Effect::TaintNode { .. }
             | Effect::DeleteNode { .. }
             | Effect::RestoreNode { .. }

@@ -160,6 +160,7 @@ impl Sim {
                 bmc: "https://10.0.0.1".to_owned(),
                 stated_uuid: None,
                 can_state_uuid: true,
+                manager: None,
             }),
             another_at_work: None,
             admitted: Reply::NotAsked,

@@ -1,6 +1,7 @@
 //! A small deterministic world: one host with its true power, its Node, Machine, health check, policy
 //! and pods. Time is virtual and in milliseconds.
 
+use super::metal3::Metal3;
 use super::objects::{health_check, machine, node, ready_is, set_ready};
 use super::shell::BMC_LATENCY;
 use jiff::{SignedDuration, Timestamp};
@@ -29,6 +30,7 @@ pub(super) fn at(millis: i64) -> Timestamp {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
     Us { attempt: i32 },
+    Metal3,
     Outside,
 }
 
@@ -96,6 +98,8 @@ pub(super) struct World {
     pub(super) bmc: Bmc,
     pub(super) objects: Objects,
     pub(super) lease: NodeReport,
+    /// Who else powers the host, where metal3 manages it.
+    pub(super) metal3: Option<Metal3>,
     /// The Lease by which medik8s' actors agree on who works on the Node.
     pub(super) node_lease: NodeLease,
     pub(super) metadata: SavedNode,
@@ -167,6 +171,7 @@ impl World {
                 lease_duration: Some(SignedDuration::from_secs(40)),
                 heartbeat: Some(at(last_beat)),
             },
+            metal3: None,
             node_lease: NodeLease::Unused,
             metadata: SavedNode {
                 labels: [("rack".to_owned(), "7".to_owned())].into(),
@@ -289,8 +294,8 @@ impl World {
     /// The same, where the BMC begins with it only after so many milliseconds.
     pub(super) fn command_after(&mut self, late: i64, on: bool, cause: Cause) {
         let (obeys, delay) = match (on, cause) {
-            (true, Cause::Us { .. }) => (self.bmc.obeys_on, self.host.on_delay),
-            (false, Cause::Us { .. }) => (self.bmc.obeys_off, self.host.off_delay),
+            (true, Cause::Us { .. } | Cause::Metal3) => (self.bmc.obeys_on, self.host.on_delay),
+            (false, Cause::Us { .. } | Cause::Metal3) => (self.bmc.obeys_off, self.host.off_delay),
             (_, Cause::Outside) => (true, 0),
         };
         let on_the_way = self.host.change.is_some_and(|(_, to, _)| to == on);
@@ -360,6 +365,7 @@ impl World {
             silence,
             self.evict_at,
             self.link_at,
+            self.metal3.as_ref().map(Metal3::next_event),
         ]
         .into_iter()
         .flatten()
@@ -377,6 +383,7 @@ impl World {
 
     fn happen(&mut self) {
         let now = self.now;
+        self.metal3_happens();
         if let Some((_, on, cause)) = self.host.change.take_if(|change| change.0 <= now) {
             self.switched(on, cause);
         }

@@ -1,0 +1,334 @@
+//! baremetal-operator and Ironic as the world's other party that powers the host, and what becomes of the host then.
+
+use super::explorer::Explorer;
+use super::menu::Menu;
+use super::shell::{API_LATENCY, Fault, Sim, millis};
+use super::world::{Cause, World, at};
+use crate::decision::{Effect, HeldHost};
+use crate::facts::{Lookup, Obstacle};
+use crate::metal3::{HoldWrite, HostView, Manager};
+use crate::observed::{IntentKey, Reading, Sent};
+use crate::phase::{Phase, Reason};
+use crate::power_command::{CommandAnswer, CommandError};
+use crate::step::step;
+
+/// How soon the operator looks at a BareMetalHost whose annotations have changed.
+const REACTION: i64 = 1_000;
+/// How often it looks otherwise.
+const LOOKS_EVERY: i64 = 60_000;
+/// How often Ironic compares the power with what it has recorded, and puts it right.
+const SYNC_EVERY: i64 = 120_000;
+
+/// The BareMetalHost of the host, and who answers it.
+#[derive(Clone, Debug)]
+pub(super) struct Metal3 {
+    pub(super) view: HostView,
+    /// Whether baremetal-operator works.
+    pub(super) operator: bool,
+    /// Whether Ironic works.
+    pub(super) ironic: bool,
+    /// The power that Ironic has recorded, and enforces.
+    recorded: bool,
+    looks_at: i64,
+    syncs_at: i64,
+    version: u64,
+}
+
+impl Metal3 {
+    fn new() -> Self {
+        Self {
+            view: HostView {
+                uid: "host-uid-1".to_owned(),
+                resource_version: "1".to_owned(),
+                held: false,
+                detaching: false,
+                detached: false,
+            },
+            operator: true,
+            ironic: true,
+            recorded: true,
+            looks_at: 37_000,
+            syncs_at: 71_000,
+            version: 1,
+        }
+    }
+
+    pub(super) fn next_event(&self) -> i64 {
+        self.looks_at.min(self.syncs_at)
+    }
+
+    /// Changes an annotation, which the operator sees.
+    fn edit(&mut self, now: i64, edit: impl FnOnce(&mut HostView)) {
+        edit(&mut self.view);
+        self.version += 1;
+        self.view.resource_version = self.version.to_string();
+        self.looks_at = self.looks_at.min(now + REACTION);
+    }
+
+    /// What metal3 does now: the power that it switches to, if it does.
+    pub(super) fn happen(&mut self, now: i64, is_on: bool) -> Option<bool> {
+        let mut wanted = None;
+        if self.looks_at <= now {
+            self.looks_at = now + LOOKS_EVERY;
+            if self.operator && self.ironic {
+                wanted = self.look(is_on);
+            }
+        }
+        if self.syncs_at <= now {
+            self.syncs_at = now + SYNC_EVERY;
+            let enforces = self.ironic && !self.view.detached && is_on != self.recorded;
+            wanted = wanted.or(enforces.then_some(self.recorded));
+        }
+        wanted
+    }
+
+    fn look(&mut self, is_on: bool) -> Option<bool> {
+        if self.view.detaching {
+            self.view.detached = true;
+            return None;
+        }
+        if self.view.detached {
+            self.view.detached = false;
+            self.recorded = is_on;
+        }
+        let wanted = !self.view.held;
+        (self.recorded != wanted).then(|| {
+            self.recorded = wanted;
+            wanted
+        })
+    }
+}
+
+impl World {
+    pub(super) fn metal3_happens(&mut self) {
+        let (now, is_on) = (self.now, self.host.on);
+        let wanted = self.metal3.as_mut().and_then(|metal3| metal3.happen(now, is_on));
+        if let Some(on) = wanted {
+            self.command(on, Cause::Metal3);
+        }
+    }
+
+    /// How often the host was switched so, whoever did it.
+    pub(super) fn times_switched(&self, on: bool) -> usize {
+        self.host.edges.iter().filter(|edge| edge.on == on).count()
+    }
+}
+
+impl Sim {
+    /// The host is one that metal3 keeps online.
+    pub(super) fn with_metal3() -> Self {
+        let mut sim = Self::new();
+        sim.world.metal3 = Some(Metal3::new());
+        if let Ok(host) = &mut sim.host {
+            host.reference = "BareMetalHost/worker-1".to_owned();
+            host.can_state_uuid = false;
+            host.manager = Some(Manager {
+                name: "worker-1".to_owned(),
+                uid: "host-uid-1".to_owned(),
+                annotation: "reboot.metal3.io/baremetal-remediator-pcr-uid".to_owned(),
+            });
+        }
+        sim
+    }
+
+    fn metal3(&mut self) -> &mut Metal3 {
+        self.world.metal3.as_mut().expect("metal3 manages the host")
+    }
+
+    pub(super) fn read_bare_metal_host(&mut self, fault: Fault) {
+        let began = at(self.world.now);
+        let found = self.world.metal3.as_ref().map(|metal3| metal3.view.clone());
+        self.pass(API_LATENCY);
+        if fault == Fault::Refused {
+            return self.write_failed();
+        }
+        let found = found.map_or(Lookup::Absent, Lookup::Present);
+        self.observed.bare_metal_host = Some(Reading { began, found });
+    }
+
+    /// Writes our annotations, or takes them off.
+    pub(super) fn write_to_host(&mut self, effect: &Effect, fault: Fault) {
+        self.counts.api_writes += 1;
+        self.pass(API_LATENCY);
+        let refused = fault == Fault::Refused || (self.refuses)(effect) || !self.is_as_expected(effect);
+        let now = self.world.now;
+        let reached = !refused && fault != Fault::CommandLost;
+        if let Some(metal3) = self.world.metal3.as_mut().filter(|_| reached) {
+            match effect {
+                Effect::WriteHold(hold) => metal3.edit(now, |view| match hold.write {
+                    HoldWrite::Hold | HoldWrite::Kick => view.held = true,
+                    HoldWrite::Detach => view.detaching = true,
+                }),
+                _ => metal3.edit(now, |view| (view.held, view.detaching) = (false, false)),
+            }
+        }
+        let is_lost = matches!(fault, Fault::AnswerLost | Fault::CommandLost | Fault::CarriedOutLate);
+        if let Effect::WriteHold(hold) = effect
+            && hold.write == HoldWrite::Hold
+        {
+            self.note_hold_sent(refused, is_lost);
+        }
+        if refused || is_lost {
+            return self.write_failed();
+        }
+        let found = self.world.metal3.as_ref().map(|metal3| metal3.view.clone());
+        let found = found.map_or(Lookup::Absent, Lookup::Present);
+        self.observed.bare_metal_host = Some(Reading { began: at(now), found });
+    }
+
+    fn note_hold_sent(&mut self, refused: bool, is_lost: bool) {
+        let intent = self.journal.intent.clone().expect("an intent is journalled before a hold");
+        let unanswered = CommandError {
+            may_have_been_executed: is_lost,
+            obstacle: Obstacle::new(Reason::ApiWriteRefused, "the API server did not take it"),
+        };
+        self.observed.sent = Some(Sent {
+            intent: IntentKey {
+                verb: intent.verb,
+                attempt: self.journal.attempt,
+                sends: intent.sends,
+                epoch: intent.epoch,
+                process: intent.process,
+            },
+            at: at(self.world.now),
+            answer: if refused || is_lost { Err(unanswered) } else { Ok(CommandAnswer::Accepted) },
+        });
+    }
+
+    fn is_as_expected(&self, effect: &Effect) -> bool {
+        let Some(metal3) = &self.world.metal3 else {
+            return true;
+        };
+        let is_it = |host: &HeldHost| host.uid == metal3.view.uid;
+        match effect {
+            Effect::WriteHold(hold) => {
+                let version = hold.resource_version.as_ref();
+                is_it(&hold.host) && version.is_none_or(|version| *version == metal3.view.resource_version)
+            }
+            Effect::ReleaseHost(host) => is_it(host),
+            _ => true,
+        }
+    }
+
+    /// What is true whenever a remediation has come to its end.
+    fn is_given_back(&mut self) {
+        assert_eq!(self.journal.hold, None);
+        let metal3 = self.metal3();
+        assert!(metal3.view.is_free(), "{:?}", metal3.view);
+        self.pass(2 * SYNC_EVERY);
+        assert!(self.world.host.on, "metal3 keeps it on");
+        assert!(!self.metal3().view.detached, "metal3 has it again");
+    }
+}
+
+#[test]
+fn a_host_that_metal3_manages_is_held_off_by_it_and_given_back() {
+    let mut sim = Sim::with_metal3();
+    sim.run();
+    assert_eq!(sim.journal.phase, Phase::Succeeded, "{}", sim.journal.message);
+    let phases: Vec<Phase> = sim.journal.timeline.iter().map(|entry| entry.phase).collect();
+    assert_eq!(
+        phases,
+        [
+            Phase::Pending,
+            Phase::Holding,
+            Phase::PoweringOff,
+            Phase::Fencing,
+            Phase::PoweringOn,
+            Phase::Booting,
+            Phase::Succeeded
+        ]
+    );
+    let causes: Vec<Cause> = sim.world.host.edges.iter().map(|edge| edge.cause).collect();
+    assert_eq!(causes, [Cause::Metal3, Cause::Metal3], "metal3 switches, we only look");
+    assert_eq!(sim.released_at.len(), 1);
+    sim.is_given_back();
+    assert_eq!((sim.world.times_switched(false), sim.world.times_switched(true)), (1, 1));
+}
+
+#[test]
+fn a_host_whose_metal3_does_nothing_is_power_cycled_directly() {
+    for (operator, ironic) in [(false, true), (true, false), (false, false)] {
+        let mut sim = Sim::with_metal3();
+        (sim.metal3().operator, sim.metal3().ironic) = (operator, ironic);
+        sim.run();
+        assert_eq!(sim.journal.phase, Phase::Succeeded, "{operator} {ironic}: {}", sim.journal.message);
+        assert!(sim.world.times_switched(false) >= 1);
+        (sim.metal3().operator, sim.metal3().ironic) = (true, true);
+        sim.is_given_back();
+    }
+}
+
+#[test]
+fn what_stands_in_the_way_before_the_hold_leaves_nothing_on_the_host() {
+    let mut sim = Sim::with_metal3();
+    sim.run_until(|sim| sim.journal.phase == Phase::Holding);
+    sim.live_check = None;
+    sim.world.objects.policy = Lookup::Present(crate::facts::Policy::in_tests(true));
+    sim.run_until(|sim| sim.journal.phase == Phase::Pending && sim.journal.hold.is_none());
+    assert!(sim.metal3().view.is_free());
+    assert_eq!(sim.world.host.edges, []);
+    assert_eq!(sim.journal.attempt, 0);
+}
+
+#[test]
+fn a_remediation_that_is_deleted_while_it_holds_a_host_gives_it_back_first() {
+    for phase in [Phase::Holding, Phase::PoweringOff, Phase::Fencing, Phase::PoweringOn, Phase::Booting] {
+        let mut sim = Sim::with_metal3();
+        sim.run_until(|sim| sim.journal.phase == phase);
+        sim.deletion_requested = true;
+        sim.run();
+        assert!(sim.gone, "{phase:?}");
+        sim.is_given_back();
+    }
+}
+
+/// A crash, or one fault, at each turn.
+#[test]
+fn whatever_goes_wrong_once_a_host_that_metal3_manages_is_cycled_once_and_given_back() {
+    let faults = [
+        Fault::CrashBeforeJournal,
+        Fault::CrashAfterJournal,
+        Fault::CrashAfterAct,
+        Fault::AnswerLost,
+        Fault::CommandLost,
+        Fault::CarriedOutLate,
+        Fault::Refused,
+        Fault::TooLate,
+    ];
+    for fault in faults {
+        for turn in 0.. {
+            let mut sim = Sim::with_metal3();
+            sim.run_until(|sim| sim.counts.turns >= turn);
+            if sim.journal.phase.is_final() {
+                break;
+            }
+            sim.turn(fault);
+            sim.run();
+            let what = format!("{fault:?} at turn {turn}: {}", sim.journal.message);
+            assert_eq!(sim.journal.phase, Phase::Succeeded, "{what}");
+            sim.is_given_back();
+            assert_eq!((sim.world.times_switched(false), sim.world.times_switched(true)), (1, 1), "{what}");
+        }
+    }
+}
+
+/// The host is not powered on by the daemon while our annotation makes metal3 power it off.
+#[test]
+fn the_annotation_goes_before_the_power_on() {
+    let mut sim = Sim::with_metal3();
+    sim.run_until(|sim| sim.journal.phase == Phase::PoweringOn);
+    let decision = step(&sim.journal, &sim.facts(), at(sim.world.now));
+    assert!(
+        matches!(decision.act, Some(crate::decision::Act::Effect(Effect::ReleaseHost(_)))) || sim.metal3().view.is_free(),
+        "{:?}",
+        decision.act
+    );
+    assert!(millis(at(sim.world.now)) > 0);
+}
+
+#[test]
+fn every_pair_of_faults_with_metal3() {
+    Explorer::new(Menu::Failures).demand("metal3", Sim::with_metal3(), 2, 10_000);
+    Explorer::new(Menu::Everything).demand("metal3, events", Sim::with_metal3(), 1, 1_000);
+}

@@ -1,0 +1,130 @@
+//! Our hold on a BareMetalHost: how it is written, read and removed.
+//! Source: baremetal-operator `apis/metal3.io/v1alpha1/baremetalhost_types.go`, `RebootAnnotationArguments` and
+//! `DetachedAnnotationArguments`.
+
+use kube::api::{Api, Patch, PatchParams};
+use remediator_api::guarded::Guarded;
+use remediator_api::keys;
+use remediator_api::views::BareMetalHost;
+use remediator_core::decision::{HeldHost, HoldOn};
+use remediator_core::facts::Lookup;
+use remediator_core::metal3::{HoldWrite, HostView};
+use serde_json::{Value, json};
+
+use crate::api_call::{ShellError, within};
+use crate::metal3::Provider;
+
+/// Off at once, and not in states in which baremetal-operator is busy with the host.
+const HARD: &str = r#"{"mode":"hard","force":false}"#;
+/// The same for baremetal-operator, and a change that it sees.
+const HARD_AGAIN: &str = r#"{"force":false,"mode":"hard"}"#;
+/// A BareMetalHost that is deleted meanwhile is not forgotten without being deprovisioned.
+const DETACHED: &str = r#"{"deleteAction":"delay"}"#;
+
+/// Reads what a BareMetalHost says of our hold.
+///
+/// # Errors
+/// A failed call. A BareMetalHost that cannot be understood is unreadable.
+pub(crate) async fn read(
+    metal3: &Provider,
+    namespace: &str,
+    host: &HeldHost,
+) -> Result<Lookup<HostView>, ShellError> {
+    let found = within("reading the BareMetalHost", hosts(metal3, namespace).get_opt(&host.name)).await?;
+    Ok(found.map_or(Lookup::Absent, |found| view(&found, host)))
+}
+
+/// Writes our annotation, or asks metal3 to let go of the host.
+///
+/// # Errors
+/// A failed or refused call, also where the BareMetalHost is another one or has changed since it was decided on.
+pub(crate) async fn write(
+    metal3: &Provider,
+    namespace: &str,
+    hold: &HoldOn,
+) -> Result<Lookup<HostView>, kube::Error> {
+    let host = &hold.host;
+    let annotations = match hold.write {
+        HoldWrite::Hold => json!({ &host.annotation: HARD }),
+        HoldWrite::Kick => json!({ &host.annotation: HARD_AGAIN }),
+        HoldWrite::Detach => json!({
+            keys::BARE_METAL_HOST_DETACHED: DETACHED, keys::DETACHED_FOR_ANNOTATION: host.annotation,
+        }),
+    };
+    let hosts = hosts(metal3, namespace);
+    let version = match (&hold.resource_version, hold.write) {
+        (Some(version), _) => Some(version.clone()),
+        (None, HoldWrite::Hold | HoldWrite::Kick) => None,
+        // What another has detached stays theirs.
+        (None, HoldWrite::Detach) => match hosts.get(&host.name).await? {
+            Guarded(Ok(found)) if found.facts().detached && !found.facts().view(&host.annotation).detaching => {
+                return Ok(Lookup::Present(found.facts().view(&host.annotation)));
+            }
+            Guarded(Ok(found)) => Some(found.facts().resource_version),
+            Guarded(Err(_)) => None,
+        },
+    };
+    patch(&hosts, host, version.as_deref(), &annotations).await
+}
+
+/// Removes what we have put on a BareMetalHost, and answers what it is then.
+///
+/// # Errors
+/// A failed or refused call.
+pub(crate) async fn release(
+    metal3: &Provider,
+    namespace: &str,
+    host: &HeldHost,
+) -> Result<Lookup<HostView>, ShellError> {
+    let found = read(metal3, namespace, host).await?;
+    let Lookup::Present(found) = &found else {
+        return Ok(found);
+    };
+    if found.uid != host.uid || found.is_free() {
+        return Ok(Lookup::Present(found.clone()));
+    }
+    let mut annotations = json!({ &host.annotation: null });
+    if found.detaching
+        && let Value::Object(annotations) = &mut annotations
+    {
+        for ours in [keys::BARE_METAL_HOST_DETACHED, keys::DETACHED_FOR_ANNOTATION] {
+            annotations.insert(ours.to_owned(), Value::Null);
+        }
+    }
+    let hosts = hosts(metal3, namespace);
+    let version = Some(found.resource_version.as_str());
+    within(
+        "taking our hold off the BareMetalHost",
+        patch(&hosts, host, version, &annotations),
+    )
+    .await
+}
+
+async fn patch(
+    hosts: &Api<Guarded<BareMetalHost>>,
+    host: &HeldHost,
+    version: Option<&str>,
+    annotations: &Value,
+) -> Result<Lookup<HostView>, kube::Error> {
+    let mut metadata = json!({ "uid": host.uid, "annotations": annotations });
+    if let (Some(version), Value::Object(metadata)) = (version, &mut metadata) {
+        metadata.insert("resourceVersion".to_owned(), json!(version));
+    }
+    let change = Patch::Merge(json!({ "metadata": metadata }));
+    let written = hosts.patch(&host.name, &PatchParams::default(), &change).await?;
+    Ok(view(&written, host))
+}
+
+fn view(found: &Guarded<BareMetalHost>, host: &HeldHost) -> Lookup<HostView> {
+    match &found.0 {
+        Ok(found) => Lookup::Present(found.facts().view(&host.annotation)),
+        Err(invalid) => Lookup::Unreadable(format!(
+            "BareMetalHost {} cannot be read: {}",
+            host.name, invalid.error
+        )),
+    }
+}
+
+fn hosts(metal3: &Provider, namespace: &str) -> Api<Guarded<BareMetalHost>> {
+    Api::namespaced(metal3.client.clone(), namespace)
+}
