@@ -26,7 +26,7 @@ use crate::leadership::gate;
 use crate::leadership::lead::Lead;
 use crate::mhc::{Checker, MhcController};
 use crate::readiness::{Findings, Readiness};
-use crate::remediation::{Remediator, leftover_taints, sessions};
+use crate::remediation::{Remediator, leftover_holds, leftover_taints, sessions};
 use crate::report::condition_writer::ConditionWriter;
 use crate::report::{Metrics, Number, Reporter, serve_metrics};
 use crate::requests::annotation::Intakes;
@@ -230,6 +230,11 @@ async fn start(
     tasks.spawn(async move {
         leftover.await;
         "leftover taint of a workload cluster"
+    });
+    let holds = leftover_holds::give_back(Arc::clone(&parts.remediator));
+    tasks.spawn(async move {
+        holds.await;
+        "holds of deleted remediations"
     });
     Ok((parts, bmc))
 }

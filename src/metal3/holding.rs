@@ -2,14 +2,15 @@
 //! Source: baremetal-operator `apis/metal3.io/v1alpha1/baremetalhost_types.go`, `RebootAnnotationArguments` and
 //! `DetachedAnnotationArguments`.
 
-use kube::api::{Api, Patch, PatchParams};
+use kube::ResourceExt as _;
+use kube::api::{Api, ListParams, PartialObjectMeta, Patch, PatchParams};
 use remediator_api::guarded::Guarded;
 use remediator_api::keys;
 use remediator_api::views::BareMetalHost;
 use remediator_core::decision::{HeldHost, HoldOn};
 use remediator_core::facts::Lookup;
-use remediator_core::metal3::{HoldWrite, HostView};
-use serde_json::{Value, json};
+use remediator_core::metal3::{HoldWrite, HostView, is_annotation_of_ours};
+use serde_json::{Map, Value, json};
 
 use crate::api_call::{ShellError, within};
 use crate::metal3::Provider;
@@ -44,12 +45,14 @@ pub(crate) async fn write(
     hold: &HoldOn,
 ) -> Result<Lookup<HostView>, kube::Error> {
     let host = &hold.host;
-    let annotations = match hold.write {
-        HoldWrite::Hold => json!({ &host.annotation: HARD }),
-        HoldWrite::Kick => json!({ &host.annotation: HARD_AGAIN }),
-        HoldWrite::Detach => json!({
+    let label = is_annotation_of_ours(&host.annotation);
+    let labels = label.map_or(json!({}), |uid| json!({ keys::HOLD_LABEL: uid }));
+    let change = match hold.write {
+        HoldWrite::Hold => json!({ "labels": labels, "annotations": { &host.annotation: HARD } }),
+        HoldWrite::Kick => json!({ "annotations": { &host.annotation: HARD_AGAIN } }),
+        HoldWrite::Detach => json!({ "labels": labels, "annotations": {
             keys::BARE_METAL_HOST_DETACHED: DETACHED, keys::DETACHED_FOR_ANNOTATION: host.annotation,
-        }),
+        }}),
     };
     let hosts = hosts(metal3, namespace);
     let version = match (&hold.resource_version, hold.write) {
@@ -64,7 +67,7 @@ pub(crate) async fn write(
             Guarded(Err(_)) => None,
         },
     };
-    patch(&hosts, host, version.as_deref(), &annotations).await
+    patch(&hosts, host, version.as_deref(), change).await
 }
 
 /// Removes what we have put on a BareMetalHost, and answers what it is then.
@@ -83,32 +86,60 @@ pub(crate) async fn release(
     if found.uid != host.uid || found.is_free() {
         return Ok(Lookup::Present(found.clone()));
     }
-    let mut annotations = json!({ &host.annotation: null });
-    if found.detaching
-        && let Value::Object(annotations) = &mut annotations
-    {
-        for ours in [keys::BARE_METAL_HOST_DETACHED, keys::DETACHED_FOR_ANNOTATION] {
-            annotations.insert(ours.to_owned(), Value::Null);
-        }
+    let mut annotations = Map::from_iter([(host.annotation.clone(), Value::Null)]);
+    if found.detaching {
+        let ours = [keys::BARE_METAL_HOST_DETACHED, keys::DETACHED_FOR_ANNOTATION];
+        annotations.extend(ours.map(|annotation| (annotation.to_owned(), Value::Null)));
     }
+    let change = json!({ "labels": { keys::HOLD_LABEL: null }, "annotations": annotations });
     let hosts = hosts(metal3, namespace);
     let version = Some(found.resource_version.as_str());
-    within(
-        "taking our hold off the BareMetalHost",
-        patch(&hosts, host, version, &annotations),
-    )
-    .await
+    let call = "taking our hold off the BareMetalHost";
+    within(call, patch(&hosts, host, version, change)).await
+}
+
+/// A BareMetalHost that a remediation of ours holds, or held.
+pub(crate) struct HeldFor {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    pub(crate) uid: String,
+    /// UID of the remediation.
+    pub(crate) remediation: String,
+}
+
+/// Lists the BareMetalHosts that a remediation holds; none where the kind is not served or may not be listed: then none
+/// was ever held.
+///
+/// # Errors
+/// A failed call.
+pub(crate) async fn held(metal3: &Provider) -> Result<Vec<HeldFor>, ShellError> {
+    let hosts = Api::<PartialObjectMeta<BareMetalHost>>::all(metal3.client.clone());
+    let held = ListParams::default().labels(keys::HOLD_LABEL);
+    let found = match within("listing held BareMetalHosts", hosts.list_metadata(&held)).await {
+        Ok(found) => found,
+        Err(error) if error.is_not_found() || error.is_forbidden() => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let held_for = found.items.into_iter().filter_map(|host| {
+        Some(HeldFor {
+            namespace: host.namespace()?,
+            name: host.name_any(),
+            uid: host.uid()?,
+            remediation: host.labels().get(keys::HOLD_LABEL)?.clone(),
+        })
+    });
+    Ok(held_for.collect())
 }
 
 async fn patch(
     hosts: &Api<Guarded<BareMetalHost>>,
     host: &HeldHost,
     version: Option<&str>,
-    annotations: &Value,
+    mut metadata: Value,
 ) -> Result<Lookup<HostView>, kube::Error> {
-    let mut metadata = json!({ "uid": host.uid, "annotations": annotations });
-    if let (Some(version), Value::Object(metadata)) = (version, &mut metadata) {
-        metadata.insert("resourceVersion".to_owned(), json!(version));
+    if let Value::Object(metadata) = &mut metadata {
+        metadata.insert("uid".to_owned(), json!(host.uid));
+        metadata.extend(version.map(|version| ("resourceVersion".to_owned(), json!(version))));
     }
     let change = Patch::Merge(json!({ "metadata": metadata }));
     let written = hosts.patch(&host.name, &PatchParams::default(), &change).await?;

@@ -7,6 +7,7 @@ pub(crate) mod externally_remediated;
 pub(crate) mod journal;
 pub(crate) mod keepers;
 pub(crate) mod left_off;
+pub(crate) mod leftover_holds;
 pub(crate) mod leftover_taints;
 pub(crate) mod memory;
 pub(crate) mod node_lease;

@@ -62,6 +62,7 @@ impl Reporter {
         if let Some(lost) = lost_lease(before, after) {
             self.warn(&remediation.object_ref(&()), &lost).await;
         }
+        self.hold_changed(remediation, before, after).await;
         let escalation_over = before.open_escalation().is_some() && after.open_escalation().is_none();
         if before.phase == after.phase && before.reason == after.reason && !escalation_over {
             return;

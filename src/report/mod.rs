@@ -4,6 +4,7 @@ pub(crate) mod condition_writer;
 pub mod conditions;
 mod events;
 mod health_checks;
+mod holds;
 mod metrics;
 mod metrics_server;
 mod readiness;

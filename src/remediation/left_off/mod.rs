@@ -19,7 +19,7 @@ use remediator_core::power_command::SETTLE;
 use crate::bmc_access::journalled;
 use crate::remediation::acting::Acting;
 use crate::remediation::memory::Memory;
-use crate::remediation::{Remediator, facts, reconcile};
+use crate::remediation::{Remediator, facts, leftover_holds, reconcile};
 use crate::snapshot::host;
 use crate::watch::lookup;
 
@@ -52,6 +52,10 @@ pub(crate) async fn bring_back(context: Arc<Remediator>, gone: PowerCycleRemedia
     if !memory.lock().await.let_go && remediation.journal().is_some_and(may_be_off) {
         let name = remediation.name_any();
         tracing::warn!(remediation = %name, "the remediation is gone and its host may be off; it gets its power back from memory");
+        // metal3 would power it off again. Where that fails, it is tried again beside this.
+        if let Err(error) = leftover_holds::give_back_of(&context, &remediation).await {
+            tracing::warn!(remediation = %name, error = %crate::report::chain(&error), "the BareMetalHost of a remediation that is gone is not given back yet");
+        }
         let why = until_on(&context, &remediation, &memory).await;
         tracing::warn!(remediation = %name, why, "nothing more is done for the host of a remediation that is gone");
     }
