@@ -23,6 +23,7 @@ mod history;
 mod invariants;
 mod leadership;
 mod main_job;
+mod metal3;
 mod node_deletion;
 mod node_lease;
 mod nodeless;
