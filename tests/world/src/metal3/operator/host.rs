@@ -37,7 +37,8 @@ pub(super) struct Bmc {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Status {
-    pub(super) operational_status: String,
+    #[serde(rename = "operationalStatus")]
+    pub(super) operational: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) error_type: String,
     pub(super) error_message: String,
@@ -62,14 +63,14 @@ impl Status {
     /// Nothing is wrong any more; how often something was in a row stays. Source: `clearError` in
     /// `baremetalhost_controller.go`.
     pub(super) fn clear_error(&mut self) {
-        "OK".clone_into(&mut self.operational_status);
+        "OK".clone_into(&mut self.operational);
         self.error_type.clear();
         self.error_message.clear();
     }
 
     /// Something is wrong. Source: `setErrorMessage` in `baremetalhost_controller.go`.
     pub(super) fn set_error(&mut self, error_type: &str, message: &str) {
-        "error".clone_into(&mut self.operational_status);
+        "error".clone_into(&mut self.operational);
         error_type.clone_into(&mut self.error_type);
         message.clone_into(&mut self.error_message);
         self.error_count = self.error_count.saturating_add(1);

@@ -14,7 +14,7 @@ mod power;
 mod register;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -78,10 +78,15 @@ impl Pace {
 /// The script, at work in one namespace. It is dead when this is dropped, in the middle of whatever it does.
 pub struct Operator {
     task: JoinHandle<()>,
+    script: Arc<Script>,
 }
 
 impl Drop for Operator {
     fn drop(&mut self) {
+        if crate::failure::story_fails() {
+            let unfinished = self.script.notes().join("\n");
+            crate::failure::show(&format!("what the scripted operator could not do:\n{unfinished}"));
+        }
         self.task.abort();
     }
 }
@@ -99,6 +104,7 @@ impl Operator {
             hosts: hosts.clone(),
             ironic,
             pace,
+            unfinished: Mutex::default(),
         });
         let store = reflector::store::Writer::new(kind.clone());
         let reader = store.as_reader();
@@ -112,11 +118,12 @@ impl Operator {
             .applied_objects()
             .predicate_filter(wakes, kube::runtime::PredicateConfig::default());
         let passes = Controller::for_stream_with(changes, reader, kind)
-            .run(pass::pass, after_a_failure, script)
-            // A pass that failed says so by itself and comes again.
+            .run(pass::pass, after_a_failure, Arc::clone(&script))
+            // A pass that failed is noted and comes again.
             .for_each(|_| std::future::ready(()));
         Ok(Self {
             task: tokio::spawn(passes),
+            script,
         })
     }
 
@@ -156,6 +163,6 @@ impl std::error::Error for Unfinished {}
 )]
 fn after_a_failure(host: Arc<DynamicObject>, error: &Unfinished, script: Arc<Script>) -> Action {
     let name = host.metadata.name.as_deref().unwrap_or_default();
-    crate::failure::show(&format!("the scripted operator on BareMetalHost {name}: {error}"));
+    script.note(format!("BareMetalHost {name}: {error}"));
     Action::requeue(script.pace.at_work)
 }

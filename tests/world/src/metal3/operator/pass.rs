@@ -1,7 +1,7 @@
 //! One look at a host, which does one thing at the most.
 //! Source: `host_state_machine.go` and `Reconcile` in `baremetalhost_controller.go`.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Result;
@@ -27,6 +27,7 @@ pub(super) struct Script {
     pub(super) secrets: Api<Secret>,
     pub(super) ironic: IronicApi,
     pub(super) pace: Pace,
+    pub(super) unfinished: Mutex<Vec<String>>,
 }
 
 /// What comes of a step.
@@ -68,6 +69,18 @@ pub(super) async fn pass(host: Arc<DynamicObject>, script: Arc<Script>) -> Resul
 }
 
 impl Script {
+    /// Keeps what a pass could not do, for whoever looks at a story that failed.
+    pub(super) fn note(&self, what: String) {
+        let mut unfinished = self.unfinished.lock().unwrap_or_else(PoisonError::into_inner);
+        unfinished.push(what);
+    }
+
+    /// What passes could not do.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let unfinished = self.unfinished.lock().unwrap_or_else(PoisonError::into_inner);
+        unfinished.clone()
+    }
+
     /// Source: `ReconcileState` in `host_state_machine.go`: deletion, detachment, registration, then the state.
     async fn step(&self, host: &Host) -> Result<Step> {
         let deleted = host.object.metadata.deletion_timestamp.is_some();
@@ -92,14 +105,14 @@ impl Script {
         if provisioned && host.annotation(DETACHED).is_some() {
             return self.detach(host).await;
         }
-        if host.status.operational_status == "detached" {
+        if host.status.operational == "detached" {
             let mut status = host.status.clone();
             let is = if status.error_type.is_empty() {
                 "OK"
             } else {
                 "error"
             };
-            is.clone_into(&mut status.operational_status);
+            is.clone_into(&mut status.operational);
             host.write(status).await?;
             return Ok(Step::Again(AT_ONCE));
         }
@@ -135,7 +148,7 @@ impl Script {
             return Ok(step);
         }
         let mut status = host.status.clone();
-        "detached".clone_into(&mut status.operational_status);
+        "detached".clone_into(&mut status.operational);
         host.write(status).await?;
         Ok(Step::Again(self.pace.detached))
     }
@@ -194,7 +207,7 @@ impl Script {
 /// Source: `checkInitiateDelete` and `delayDeleteForDetachedHost` (`annotations.go`).
 fn next_when_deleted(host: &Host) -> Option<&'static str> {
     let detached = host.annotation(DETACHED);
-    if detached.is_some() || host.status.operational_status == "detached" {
+    if detached.is_some() || host.status.operational == "detached" {
         let arguments = detached.map(serde_json::from_str::<serde_json::Value>);
         let delayed = match arguments {
             None => true,

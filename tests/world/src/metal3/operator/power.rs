@@ -50,7 +50,7 @@ impl Script {
         let mut status = host.status.clone();
         if let Some(powered_on) = powered_on.filter(|powered_on| *powered_on != status.powered_on) {
             status.powered_on = powered_on;
-            if status.operational_status == "error" && host.has_power_error() {
+            if status.operational == "error" && host.has_power_error() {
                 status.clear_error();
             }
             host.write(status).await?;

@@ -42,7 +42,7 @@ impl Script {
                 Ok(self.after(&told))
             }
             "enroll" | "verifying" => Ok(Step::Again(self.pace.at_work)),
-            _ if forced || host.status.operational_status.is_empty() => {
+            _ if forced || host.status.operational.is_empty() => {
                 let mut status = host.status.clone();
                 status.clear_error();
                 host.write(status).await?;
