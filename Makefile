@@ -6,6 +6,7 @@ SHELL := /bin/bash
 CONTROL_PLANE := tests/harness/control-plane/build.sh
 FOREIGN_CRDS := tests/harness/foreign-crds/fetch.sh
 SUSHY := tests/peers/install-sushy.sh
+IRONIC := tests/peers/install-ironic.sh
 UPSTREAM := tests/upstream/build.sh
 IPMI_PEERS := tests/peers/install-ipmi.sh
 SIMULATOR_TOOLS := bmc-simulator/conformance/install.sh
@@ -102,7 +103,8 @@ hostile-bench: ## Read 100 good BMCs alone and beside 100 hostile ones: latency 
 	@ulimit -n 8192; taskset -c 0 cargo run --quiet --release --example hostile
 
 .PHONY: peers
-peers: ## Install the BMC emulators and fence agents of others that tests run against
+peers: ## Install the BMC emulators, fence agents and the Ironic of others that tests run against
 	@$(SUSHY)
+	@$(IRONIC)
 	@$(SIMULATOR_TOOLS)
 	@$(IPMI_PEERS)

@@ -30,6 +30,7 @@ PARTS = [
     ("control plane", "given", [], "tests/harness/control-plane/build.sh"),
     ("definitions of others", "fetched", [], "tests/harness/foreign-crds/fetch.sh"),
     ("sushy-emulator", "fetched", [], "tests/peers/install-sushy.sh"),
+    ("Ironic", "fetched", [], "tests/peers/install-ironic.sh"),
     ("tools of others", "fetched", [], "bmc-simulator/conformance/install.sh"),
     ("IPMI BMCs of others", "fetched", [], "tests/peers/install-ipmi.sh"),
     # What the compiler does.
@@ -42,7 +43,7 @@ PARTS = [
     ("counting", "alone", ["build", "control plane", "definitions of others"],
      "cargo test --no-fail-fast --test counting -- --test-threads=1"),
     # The pool of control planes decides how many stories run at once.
-    ("stories", "stories", ["build", "control plane", "definitions of others", "sushy-emulator"],
+    ("stories", "stories", ["build", "control plane", "definitions of others", "sushy-emulator", "Ironic"],
      "cargo test --no-fail-fast --test stories -- --test-threads=1000"),
     ("demos", "others", ["build", "control plane", "definitions of others"], "tests/demos.sh"),
     ("conformance", "conformance", ["build", "tools of others"], "cargo run --quiet --bin simulator-conformance"),

@@ -44,4 +44,5 @@ mod tenants;
 mod unserved;
 mod upstream_cluster_api;
 mod upstream_medik8s;
+mod upstream_metal3;
 mod upstream_openshift;

@@ -31,6 +31,7 @@ pub mod host;
 pub mod install;
 pub mod leader;
 pub mod machine_api;
+pub mod metal3;
 pub mod metal3_provider;
 pub mod metered;
 pub mod node_health;

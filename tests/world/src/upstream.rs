@@ -4,7 +4,7 @@
 
 use std::ffi::OsString;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -67,6 +67,11 @@ impl Upstream {
             program,
             folder,
         }))
+    }
+
+    /// Where it is, with what it is shipped with.
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// Installs its definitions, over narrower ones of the same names, and its ClusterRoles.

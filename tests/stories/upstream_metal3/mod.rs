@@ -1,0 +1,60 @@
+//! A real Ironic keeps the power of simulated hosts, as it does for metal3: what the daemon has to live beside.
+
+mod held;
+
+use std::time::Duration;
+
+use anyhow::Result;
+use bmc_simulator::Power;
+use harness::Cluster;
+use world::metal3::ironic_api::Told;
+use world::metal3::{self, Ironic, Settings};
+use world::pool::{self, Setting};
+use world::{World, WorldHost};
+
+static SETTING: Setting = Setting::shared("metal3").spoiling().taking(60);
+const LONG: Duration = Duration::from_mins(2);
+
+async fn control_plane() -> Result<Cluster> {
+    pool::lease(&SETTING).await
+}
+
+async fn world_with_ironic(name: &str) -> Result<(World, Ironic)> {
+    let cluster = &control_plane().await?;
+    let world = World::new(cluster, name, vec![metal3::options()]).await?;
+    let ironic = Ironic::start(&Settings::shortened(world.simulator.ca_pem())).await?;
+    Ok((world, ironic))
+}
+
+/// Waits until a host has power in truth, or has none.
+async fn truly(host: &WorldHost, power: Power, within: Duration) -> Result<()> {
+    let wait = host.system.wait_for(|machine| machine.truth.power == power);
+    tokio::time::timeout(within, wait).await??;
+    Ok(())
+}
+
+#[tokio::test]
+async fn ironic_takes_a_host_over_keeps_its_power_and_lets_go_of_it() -> world::Outcome {
+    let (world, ironic) = world_with_ironic("ironic").await?;
+    let (host, api) = (&world.hosts[0], ironic.api());
+
+    let node = metal3::take_over(&world, api, host).await?;
+    let active = api.node(&node).await?.unwrap();
+    assert_eq!(active.power_state.as_deref(), Some("power on"), "{active:#?}");
+    assert!(!active.maintenance && active.last_error.is_none(), "{active:#?}");
+    assert_eq!(host.transitions(), (0, 0), "taken over as it is");
+
+    host.system.press_power(Power::Off)?;
+    truly(host, Power::Off, LONG).await?;
+    truly(host, Power::On, LONG).await?;
+
+    assert_eq!(api.maintain(&node, Some("it is let go")).await?, Told::Accepted);
+    assert_eq!(api.delete(&node).await?, Told::Accepted);
+    assert_eq!(api.node(&node).await?, None);
+    host.system.press_power(Power::Off)?;
+    truly(host, Power::Off, LONG).await?;
+    // Nothing can be awaited that must not come: three rounds of the comparison.
+    let rounds = truly(host, Power::On, Duration::from_secs(6)).await;
+    assert!(rounds.is_err(), "Ironic still switches a host that it let go");
+    Ok(())
+}

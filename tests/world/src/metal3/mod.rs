@@ -1,0 +1,130 @@
+//! Who keeps the power of hosts for metal3: Ironic, and baremetal-operator that tells it what to do.
+
+pub mod ironic;
+pub mod ironic_api;
+pub mod operator;
+pub mod real_operator;
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use harness::await_condition;
+use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
+use serde_json::{Value, json};
+
+pub use ironic::{Ironic, Settings};
+pub use ironic_api::{IronicApi, IronicNode, NewNode, Provision, TargetPower};
+pub use operator::{Operator, Pace};
+pub use real_operator::BaremetalOperator;
+
+use crate::{HostOptions, World, WorldHost, objects};
+
+/// A host of which only a BareMetalHost says where its BMC is.
+pub fn options() -> HostOptions {
+    HostOptions {
+        endpoint: Box::new(|_| Value::Null),
+        ..HostOptions::default()
+    }
+}
+
+/// The name of a host's node in Ironic.
+pub fn node_name(world: &World, host: &WorldHost) -> String {
+    format!("{}~{}", world.namespace, host.name)
+}
+
+/// What a node in Ironic is made of whose BMC is that of a host. Its system is that of [`WorldHost::system`].
+pub async fn enroll(world: &World, ironic: &IronicApi, host: &WorldHost) -> Result<String> {
+    let credentials = host.bmc.credentials();
+    let node = NewNode {
+        name: &node_name(world, host),
+        address: &host.bmc.redfish_url(),
+        system: &host.system.system_path(),
+        username: &credentials.username,
+        password: &credentials.password,
+        verify: true,
+        disable_power_off: false,
+    };
+    ironic.create(&node).await
+}
+
+/// Takes a host under Ironic's management as it is, as baremetal-operator does with one that is externally provisioned.
+/// Answers the node's id.
+pub async fn take_over(world: &World, ironic: &IronicApi, host: &WorldHost) -> Result<String> {
+    let within = Duration::from_mins(2);
+    let node = enroll(world, ironic, host).await?;
+    ironic.provision(&node, Provision::Manage).await?.accepted()?;
+    ironic
+        .node_until(&node, within, |node| node.provision_state == "manageable")
+        .await?;
+    ironic.provision(&node, Provision::Adopt).await?.accepted()?;
+    let active = |node: &IronicNode| node.provision_state == "active" && node.power_state.is_some();
+    ironic.node_until(&node, within, active).await?;
+    Ok(node)
+}
+
+/// Creates a BareMetalHost for a host's BMC, externally provisioned and online, used by its Machine.
+pub async fn create_bare_metal_host(world: &World, host: &WorldHost) -> Result<()> {
+    let address = format!(
+        "redfish-virtualmedia+{}{}",
+        host.bmc.redfish_url(),
+        host.system.system_path()
+    );
+    let object: DynamicObject = serde_json::from_value(json!({
+        "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost",
+        "metadata": {"name": host.name, "namespace": world.namespace},
+        "spec": {
+            "online": true,
+            "externallyProvisioned": true,
+            "bmc": {"address": address, "credentialsName": format!("{}-bmc", host.name)},
+            "consumerRef": {
+                "apiVersion": "machine.openshift.io/v1beta1", "kind": "Machine",
+                "name": host.name, "namespace": world.namespace,
+            },
+        },
+    }))?;
+    objects::bare_metal_hosts(world)
+        .create(&PostParams::default(), &object)
+        .await?;
+    Ok(())
+}
+
+/// Waits until the status of a BareMetalHost is as wanted; answers it.
+pub async fn status_until(
+    world: &World,
+    name: &str,
+    within: Duration,
+    wanted: impl Fn(&Value) -> bool + Send + Sync,
+) -> Result<Value> {
+    let is =
+        |host: Option<&DynamicObject>| host.and_then(|host| host.data.get("status")).is_some_and(&wanted);
+    let hosts = objects::bare_metal_hosts(world);
+    let seen = match tokio::time::timeout(within, await_condition(hosts.clone(), name, is)).await {
+        Ok(seen) => seen?.context("the BareMetalHost is gone")?,
+        Err(_) => {
+            let present = hosts.get(name).await?;
+            let status = present.data.get("status").cloned().unwrap_or_default();
+            anyhow::bail!("BareMetalHost {name} did not get there within {within:?}: {status:#}");
+        }
+    };
+    seen.data.get("status").cloned().context("no status")
+}
+
+/// Writes an annotation of a BareMetalHost, or takes it off.
+pub async fn annotate(world: &World, name: &str, key: &str, value: Option<&str>) -> Result<()> {
+    let annotations = json!({"metadata": {"annotations": {key: value}}});
+    objects::bare_metal_hosts(world)
+        .patch(name, &PatchParams::default(), &Patch::Merge(annotations))
+        .await?;
+    Ok(())
+}
+
+/// Whether baremetal-operator has said that it manages a host that is externally provisioned, and that all is well.
+pub fn is_managed(status: &Value) -> bool {
+    let state = status.pointer("/provisioning/state");
+    state == Some(&json!("externally provisioned")) && status.get("operationalStatus") == Some(&json!("OK"))
+}
+
+/// Whether a status says this about the power.
+pub fn says_powered_on(status: &Value, on: bool) -> bool {
+    status.get("poweredOn") == Some(&json!(on))
+}
