@@ -1,5 +1,6 @@
 //! A real Ironic keeps the power of simulated hosts, as it does for metal3: what the daemon has to live beside.
 
+mod cycled;
 mod held;
 
 use std::time::Duration;

@@ -27,7 +27,6 @@ fn a_host_that_never_joined_or_lost_its_node_is_power_cycled_once_and_joins() {
         assert!(!sim.world.triggered());
         let expected = [
             Phase::Pending,
-            Phase::Holding,
             Phase::PoweringOff,
             Phase::PoweringOn,
             Phase::Booting,
