@@ -7,6 +7,7 @@ use std::time::Duration;
 use kube::ResourceExt as _;
 use remediator_api::PowerCycleRemediation;
 use remediator_core::decision::HeldHost;
+use remediator_core::journal::Journal;
 use remediator_core::metal3::annotation_of;
 
 use crate::api_call::ShellError;
@@ -41,8 +42,8 @@ pub(crate) async fn give_back(context: Arc<Remediator>) {
 /// # Errors
 /// A failed or refused call.
 pub(crate) async fn give_back_of(context: &Remediator, gone: &PowerCycleRemediation) -> Result<(), ShellError> {
-    let hold = gone.journal().and_then(|journal| journal.hold.clone());
-    let Some(hold) = hold else { return Ok(()) };
+    let hold = gone.journal().and_then(Journal::standing_hold);
+    let Some(hold) = hold.cloned() else { return Ok(()) };
     let host = HeldHost {
         name: hold.host,
         uid: hold.host_uid,

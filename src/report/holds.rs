@@ -56,10 +56,10 @@ fn told<'a>(
             let note = format!("holds the host off by the annotation {}", hold.annotation);
             Some((EventType::Normal, "HostHeld", note, hold))
         }
-        (Some(hold), None) if hold.held.is_some() => {
+        (_, Some(hold)) if hold.released.is_some() && hold.held.is_some() && !was(|hold| hold.released.is_some()) => {
             let note = "has given the host back".to_owned();
             Some((EventType::Normal, "HostReleased", note, hold))
         }
-        (_, Some(_)) | (Some(_) | None, None) => None,
+        (_, Some(_) | None) => None,
     }
 }

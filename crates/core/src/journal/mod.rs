@@ -54,8 +54,8 @@ pub struct Journal {
     /// phase Failed, was never seen undone: the host may be off because of us, and is powered on as soon as it can be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub intent: Option<Intent>,
-    /// How the host is held off where metal3 manages it. It stands here for as long as anything of it may stand on
-    /// the BareMetalHost.
+    /// How the host was held off in this attempt, where metal3 manages it. Until it is released, something of it may
+    /// stand on the BareMetalHost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hold: Option<Box<Hold>>,
     /// What the BMC told of the host before the power-off of this attempt.
@@ -404,6 +404,11 @@ impl Journal {
     pub fn power_off_stands(&self) -> bool {
         let intent = self.intent.as_ref();
         intent.is_some_and(|intent| intent.verb == Verb::PowerOff)
+    }
+
+    /// The hold that may stand on the BareMetalHost.
+    pub fn standing_hold(&self) -> Option<&Hold> {
+        self.hold.as_deref().filter(|hold| hold.released.is_none())
     }
 
     /// The Lease on the Node that may be ours.

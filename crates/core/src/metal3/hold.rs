@@ -23,7 +23,7 @@ pub fn is_annotation_of_ours(annotation: &str) -> Option<&str> {
     annotation.strip_prefix(PREFIX)?.strip_prefix(SUFFIX)
 }
 
-/// What holds a host off, as it is journalled before anything of it is written. What stands here may stand on the
+/// What holds a host off, as it is journalled before anything of it is written. What is not released may stand on the
 /// BareMetalHost, and is removed from it before the remediation ends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -50,6 +50,9 @@ pub struct Hold {
     /// Since when the daemon powers the host itself, because metal3 has let go of it or does nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direct: Option<Timestamp>,
+    /// When nothing of ours was on the BareMetalHost any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub released: Option<Timestamp>,
 }
 
 /// The BareMetalHost that manages a host and would have to be held.
@@ -107,6 +110,7 @@ impl Hold {
             kicked: None,
             detached: None,
             direct: None,
+            released: None,
         }
     }
 }

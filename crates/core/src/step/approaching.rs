@@ -97,7 +97,7 @@ impl<'a> Step<'a> {
         if read.power == PowerState::On || on_is_owed {
             self.settle()?;
         }
-        if self.journal.hold.is_some() {
+        if self.journal.standing_hold().is_some() {
             // That of an earlier attempt goes first.
             return Ok(self.rest_until(self.now));
         }

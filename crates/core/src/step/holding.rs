@@ -157,19 +157,26 @@ impl Step<'_> {
     }
 
     /// The host is on, and metal3 was seen to have nothing of ours any more: no write of its own is needed for that.
-    pub(super) fn forget_released_hold(&mut self) {
+    pub(super) fn note_released_hold(&mut self) {
         let begun = self.journal.phase_started.unwrap_or(Timestamp::MIN);
-        let hold = self.journal.hold.as_ref();
+        let hold = self.journal.standing_hold();
         let seen = hold.and_then(|hold| self.seen_since(hold, begun));
         if seen.is_some_and(|view| view.is_none_or(HostView::is_free)) {
-            self.journal.hold = None;
+            self.change_hold(|hold, now| hold.released = Some(now));
         }
+    }
+
+    /// Whether metal3, which may still have recorded that the host is to be off, may switch it off once more: it is
+    /// watched until its Node is back.
+    pub(super) fn metal3_may_switch_it_off(&self) -> bool {
+        let boots = self.journal.phase == Phase::Booting && !self.facts.deletion_requested;
+        boots && self.journal.hold.is_some()
     }
 
     /// Our hold is only there while the host has to be off: it is removed in every other phase, and before anything
     /// else ends.
     pub(super) fn give_host_back(&mut self, next: Next) -> Next {
-        let Some(hold) = self.journal.hold.clone() else {
+        let Some(hold) = self.journal.standing_hold().cloned() else {
             return next;
         };
         let is_needed = match self.journal.phase {
@@ -188,7 +195,7 @@ impl Step<'_> {
         let started = self.journal.phase_started.unwrap_or(Timestamp::MIN);
         match self.seen_since(&hold, started) {
             Some(view) if view.is_none_or(HostView::is_free) => {
-                self.journal.hold = None;
+                self.change_hold(|hold, now| hold.released = Some(now));
                 next
             }
             Some(_) | None => self.release_host(&hold, next),

@@ -49,6 +49,9 @@ impl Step<'_> {
         };
         let obstacle = match (proof::wrong_host(read, subject.at_bmc()), read.power) {
             (None, PowerState::Off) => return self.power_on_again(&intent, read, limit),
+            (None, PowerState::On) if self.metal3_may_switch_it_off() => {
+                return Err(self.rest_until(after(read.began, self.interval())));
+            }
             (None, PowerState::On) if !self.may_still_be_off() => return self.seen_on(&intent),
             (None, PowerState::On) => Obstacle::new(
                 Reason::PowerOffNotConfirmed,

@@ -132,14 +132,18 @@ impl Step<'_> {
 
     pub(super) fn begin_booting(&mut self) -> Next {
         let took = self.phase_took();
-        self.forget_released_hold();
+        self.note_released_hold();
         let limit = self.strategy.deadlines.boot;
         self.enter(Phase::Booting, Reason::WaitingForNode, Some(limit));
         self.journal.message = format!("On after {took}; {}", self.what_is_waited_for());
-        self.journal.intent = None;
         if self.came_back() {
+            self.journal.intent = None;
             return self.finish();
         }
+        if self.metal3_may_switch_it_off() {
+            return self.rest_until(self.soon(self.interval()));
+        }
+        self.journal.intent = None;
         Next::Rest(self.deadline())
     }
 }

@@ -212,7 +212,7 @@ impl Sim {
 
     /// What is true whenever a remediation has come to its end.
     fn is_given_back(&mut self) {
-        assert_eq!(self.journal.hold, None);
+        assert_eq!(self.journal.standing_hold(), None);
         let metal3 = self.metal3();
         assert!(metal3.view.is_free(), "{:?}", metal3.view);
         self.pass(2 * SYNC_EVERY);
@@ -265,7 +265,7 @@ fn what_stands_in_the_way_before_the_hold_leaves_nothing_on_the_host() {
     sim.run_until(|sim| sim.journal.phase == Phase::Holding);
     sim.live_check = None;
     sim.world.objects.policy = Lookup::Present(crate::facts::Policy::in_tests(true));
-    sim.run_until(|sim| sim.journal.phase == Phase::Pending && sim.journal.hold.is_none());
+    sim.run_until(|sim| sim.journal.phase == Phase::Pending && sim.journal.standing_hold().is_none());
     assert!(sim.metal3().view.is_free());
     assert_eq!(sim.world.host.edges, []);
     assert_eq!(sim.journal.attempt, 0);
