@@ -7,7 +7,6 @@ use std::time::Duration;
 use anyhow::Result;
 use bmc_simulator::Power;
 use harness::Cluster;
-use world::metal3::ironic_api::Told;
 use world::metal3::{self, Ironic, Settings};
 use world::pool::{self, Setting};
 use world::{World, WorldHost};
@@ -48,8 +47,7 @@ async fn ironic_takes_a_host_over_keeps_its_power_and_lets_go_of_it() -> world::
     truly(host, Power::Off, LONG).await?;
     truly(host, Power::On, LONG).await?;
 
-    assert_eq!(api.maintain(&node, Some("it is let go")).await?, Told::Accepted);
-    assert_eq!(api.delete(&node).await?, Told::Accepted);
+    metal3::let_go(api, &node).await?;
     assert_eq!(api.node(&node).await?, None);
     host.system.press_power(Power::Off)?;
     truly(host, Power::Off, LONG).await?;
