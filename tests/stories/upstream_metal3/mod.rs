@@ -1,5 +1,6 @@
 //! A real Ironic keeps the power of simulated hosts, as it does for metal3: what the daemon has to live beside.
 
+mod died;
 mod held;
 
 use std::time::Duration;
@@ -7,12 +8,17 @@ use std::time::Duration;
 use anyhow::Result;
 use bmc_simulator::Power;
 use harness::Cluster;
-use world::metal3::{self, Ironic, Settings};
+use serde_json::Value;
+use world::metal3::{self, Ironic, Settings, is_managed, says_powered_on, status_until};
 use world::pool::{self, Setting};
 use world::{World, WorldHost};
 
 static SETTING: Setting = Setting::shared("metal3").spoiling().taking(60);
 const LONG: Duration = Duration::from_mins(2);
+/// The real operator waits for up to two minutes after an error, and four after the next.
+const TRIED_AGAIN_WITHIN: Duration = Duration::from_mins(8);
+const KEY: &str = "reboot.metal3.io/story";
+const HARD: &str = r#"{"mode":"hard","force":false}"#;
 
 async fn control_plane() -> Result<Cluster> {
     pool::lease(&SETTING).await
@@ -29,6 +35,14 @@ async fn world_with_ironic(name: &str) -> Result<(World, Ironic)> {
 async fn truly(host: &WorldHost, power: Power, within: Duration) -> Result<()> {
     let wait = host.system.wait_for(|machine| machine.truth.power == power);
     tokio::time::timeout(within, wait).await??;
+    Ok(())
+}
+
+/// Creates the BareMetalHost of a host and waits until it is managed and said to be on.
+async fn managed(world: &World, host: &WorldHost) -> Result<()> {
+    metal3::create_bare_metal_host(world, host).await?;
+    let is = |status: &Value| is_managed(status) && says_powered_on(status, true);
+    status_until(world, &host.name, LONG, is).await?;
     Ok(())
 }
 
