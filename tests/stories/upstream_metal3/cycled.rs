@@ -4,15 +4,19 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use bmc_simulator::Power;
+use harness::process::ChildDaemon;
+use kube::api::{Patch, PatchParams};
 use remediator_api::keys;
 use remediator_core::journal::Journal;
 use remediator_core::phase::Phase;
 use serde_json::{Value, json};
-use world::metal3::{self, BaremetalOperator, Pace, is_managed, says_powered_on, status_until};
+use world::metal3::{self, BaremetalOperator, Pace, TargetPower, is_managed, says_powered_on, status_until};
 use world::{World, WorldHost, daemon, objects};
 
 use super::{LONG, truly, world_with_ironic};
 
+/// metal3 has a minute to power a host off, and another to let go of it; Ironic three rounds to give in.
+const PATIENCE: Duration = Duration::from_mins(10);
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 
 /// The BareMetalHost of a host, on which its Machine runs, under the management of metal3.
@@ -33,6 +37,33 @@ async fn is_given_back(world: &World, host: &WorldHost) -> Result<()> {
         assert!(!metadata.to_string().contains(ours), "{ours} stays: {metadata:#}");
     }
     truly(host, Power::On, LONG).await
+}
+
+/// A daemon, and a remediation of the host that has been asked for.
+async fn asked_for(world: &World, host: &WorldHost) -> Result<(ChildDaemon, String)> {
+    daemon::set_policy(&world.client, daemon::permissive_policy()).await?;
+    let daemon = daemon::start(&world.cluster, DAEMON, "info")?;
+    world.falls_silent(host).await?;
+    let strategy = json!({
+        "deadlines": {"powerOff": "3m", "powerOn": "3m", "boot": "5m"}, "retries": {"attempts": 5, "backoff": "5s"},
+    });
+    Ok((daemon, world.request(host, strategy).await?))
+}
+
+async fn reaches(world: &World, remediation: &str, phase: Phase) -> Result<Journal> {
+    let reached = world
+        .remediation_until(remediation, LONG, |journal: &Journal| journal.phase == phase)
+        .await?;
+    Ok(world::journal(&reached))
+}
+
+/// The remediation ends well, the host is On in the end and nobody's but metal3's.
+async fn ends_well(world: &World, host: &WorldHost, remediation: &str) -> Result<Journal> {
+    let ended = world.remediation_ended(remediation, PATIENCE).await?;
+    let journal = world::journal(&ended);
+    anyhow::ensure!(journal.phase == Phase::Succeeded, "{:?}: {}", journal.phase, journal.message);
+    is_given_back(world, host).await?;
+    Ok(journal)
 }
 
 #[tokio::test]
@@ -64,5 +95,119 @@ async fn a_host_is_held_off_by_metal3_and_given_back() -> world::Outcome {
     // What Ironic does at its next rounds must not be a second one, and nothing that must not come can be awaited.
     tokio::time::sleep(Duration::from_secs(6)).await;
     assert_eq!(host.transitions(), (1, 1), "nobody reverts anything");
+    Ok(())
+}
+
+#[tokio::test]
+async fn without_an_operator_the_host_is_power_cycled_against_ironic_and_given_back() -> world::Outcome {
+    let (world, ironic) = world_with_ironic("no-operator").await?;
+    let mut operator = BaremetalOperator::start(&world, &ironic, Pace::shortened()).await?;
+    let host = &world.hosts[0];
+    managed(&world, host).await?;
+    operator.kill().await?;
+
+    let (_daemon, remediation) = asked_for(&world, host).await?;
+    let held = reaches(&world, &remediation, Phase::PoweringOff).await?;
+    assert_eq!(held.hold.context("it is held")?.detached, None);
+    world
+        .remediation_until(&remediation, PATIENCE, |journal: &Journal| {
+            journal.hold.as_ref().is_some_and(|hold| hold.direct.is_some())
+        })
+        .await?;
+    // Ironic reverts what nobody told it, until it gives in and takes the node into maintenance.
+    let journal = world.remediation_ended(&remediation, PATIENCE).await?;
+    assert_eq!(world::phase(&journal), Phase::Succeeded, "{:?}", journal.status);
+    operator.start_again().await?;
+    is_given_back(&world, host).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn without_ironic_the_host_is_power_cycled_directly_and_given_back() -> world::Outcome {
+    let (world, mut ironic) = world_with_ironic("no-ironic").await?;
+    let _operator = BaremetalOperator::start(&world, &ironic, Pace::shortened()).await?;
+    let host = &world.hosts[0];
+    managed(&world, host).await?;
+    ironic.kill().await?;
+
+    let (_daemon, remediation) = asked_for(&world, host).await?;
+    let journal = world.remediation_ended(&remediation, PATIENCE).await?;
+    assert_eq!(world::phase(&journal), Phase::Succeeded, "{:?}", journal.status);
+    assert_eq!(host.transitions(), (1, 1), "one power cycle");
+    ironic.start_again().await?;
+    is_given_back(&world, host).await?;
+    Ok(())
+}
+
+/// Ironic that dies puts a host back to what it has on record when it comes back, and its operator tells it again.
+#[tokio::test]
+async fn an_operator_and_ironic_that_start_anew_in_the_middle_change_nothing_in_the_end() -> world::Outcome {
+    let (world, mut ironic) = world_with_ironic("restarted").await?;
+    let mut operator = BaremetalOperator::start(&world, &ironic, Pace::shortened()).await?;
+    let host = &world.hosts[0];
+    managed(&world, host).await?;
+
+    let (_daemon, remediation) = asked_for(&world, host).await?;
+    truly(host, Power::Off, LONG).await?;
+    ironic.kill().await?;
+    operator.kill().await?;
+    ironic.start_again().await?;
+    operator.start_again().await?;
+    ends_well(&world, host, &remediation).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_host_that_is_powered_on_through_ironic_during_the_release_stops_it() -> world::Outcome {
+    let (world, ironic) = world_with_ironic("re-powered").await?;
+    let mut operator = BaremetalOperator::start(&world, &ironic, Pace::shortened()).await?;
+    let host = &world.hosts[0];
+    managed(&world, host).await?;
+    world.create_clinging_pod("clings", &host.name).await?;
+
+    let (_daemon, remediation) = asked_for(&world, host).await?;
+    world.is_tainted(host, LONG).await?;
+    operator.kill().await?;
+    let node = metal3::node_name(&world, host);
+    ironic.api().power(&node, TargetPower::On).await?.accepted()?;
+    truly(host, Power::On, LONG).await?;
+    world.is_untainted(host, LONG).await?;
+    let stopped = world
+        .remediation_until(&remediation, LONG, |journal: &Journal| journal.phase == Phase::Booting)
+        .await?;
+    let release = world::journal(&stopped).release.context("was released")?;
+    assert!(release.withdrawn.is_some(), "{release:?}");
+    operator.start_again().await?;
+    world.release_pod("clings").await?;
+    ends_well(&world, host, &remediation).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn whoever_takes_the_remediation_away_at_any_point_leaves_the_host_on_and_free() -> world::Outcome {
+    let (world, ironic) = world_with_ironic("taken-away").await?;
+    let _operator = BaremetalOperator::start(&world, &ironic, Pace::shortened()).await?;
+    let host = &world.hosts[0];
+    managed(&world, host).await?;
+    world.create_clinging_pod("clings", &host.name).await?;
+
+    let (_daemon, remediation) = asked_for(&world, host).await?;
+    world.is_tainted(host, LONG).await?;
+    world.take_back(&remediation).await?;
+    world.release_pod("clings").await?;
+    world.remediation_gone(&remediation, PATIENCE).await?;
+    is_given_back(&world, host).await?;
+
+    // The next one is removed by force, finalizer and all.
+    world.create_clinging_pod("clings", &host.name).await?;
+    host.kubelet.as_ref().context("has a Node")?.stop_reporting().await?;
+    objects::node_becomes(&world, &host.name, "Unknown").await?;
+    let remediation = world.request(host, json!({})).await?;
+    world.is_tainted(host, LONG).await?;
+    world.take_back(&remediation).await?;
+    let none = Patch::Merge(json!({"metadata": {"finalizers": []}}));
+    world.remediations().patch(&remediation, &PatchParams::default(), &none).await?;
+    world.remediation_gone(&remediation, LONG).await?;
+    is_given_back(&world, host).await?;
     Ok(())
 }

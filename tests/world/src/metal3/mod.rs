@@ -13,7 +13,7 @@ use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
 pub use ironic::{Ironic, Settings};
-pub use ironic_api::{IronicApi, IronicNode, NewNode, Provision, TargetPower};
+pub use ironic_api::{IronicApi, IronicNode, NewNode, Provision, TargetPower, Told};
 pub use operator::{Operator, Pace};
 pub use real_operator::BaremetalOperator;
 
@@ -32,7 +32,7 @@ pub fn node_name(world: &World, host: &WorldHost) -> String {
     format!("{}~{}", world.namespace, host.name)
 }
 
-/// What a node in Ironic is made of whose BMC is that of a host. Its system is that of [`WorldHost::system`].
+/// Makes a node in Ironic whose BMC and system are those of a host. Answers its id.
 pub async fn enroll(world: &World, ironic: &IronicApi, host: &WorldHost) -> Result<String> {
     let credentials = host.bmc.credentials();
     let node = NewNode {
@@ -60,6 +60,31 @@ pub async fn take_over(world: &World, ironic: &IronicApi, host: &WorldHost) -> R
     let active = |node: &IronicNode| node.provision_state == "active" && node.power_state.is_some();
     ironic.node_until(&node, within, active).await?;
     Ok(node)
+}
+
+/// Has Ironic forget a node, as baremetal-operator does when it detaches a host: again for as long as Ironic is at work
+/// on it.
+pub async fn let_go(ironic: &IronicApi, node: &str) -> Result<()> {
+    let done = async {
+        while let Told::Busy(_) = ironic.maintain(node, Some("it is let go")).await? {
+            idle(ironic, node).await?;
+        }
+        while let Told::Busy(_) = ironic.delete(node).await? {
+            idle(ironic, node).await?;
+        }
+        Ok(())
+    };
+    let within = Duration::from_mins(2);
+    tokio::time::timeout(within, done)
+        .await
+        .context("Ironic does not let go of the node")?
+}
+
+/// Waits until Ironic is not at work on a node.
+async fn idle(ironic: &IronicApi, node: &str) -> Result<()> {
+    let idle = |node: &IronicNode| node.reservation.is_none() && node.target_power_state.is_none();
+    ironic.node_until(node, Duration::from_mins(2), idle).await?;
+    Ok(())
 }
 
 /// Creates a BareMetalHost for a host's BMC, externally provisioned and online, used by its Machine.

@@ -12,8 +12,7 @@ use kube::runtime::controller::Action;
 
 use super::host::{DETACHED, Host, PAUSED};
 use super::{Pace, Unfinished};
-use crate::metal3::IronicApi;
-use crate::metal3::ironic_api::Told;
+use crate::metal3::{IronicApi, Told};
 
 const FINALIZER: &str = "baremetalhost.metal3.io";
 const REGISTERING: &str = "registering";

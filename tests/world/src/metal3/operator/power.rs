@@ -8,8 +8,7 @@ use serde_json::Value;
 
 use super::host::{Host, REBOOT};
 use super::pass::{AT_ONCE, Script, Step};
-use crate::metal3::TargetPower;
-use crate::metal3::ironic_api::IronicNode;
+use crate::metal3::{IronicNode, TargetPower};
 
 pub(super) const ERROR: &str = "power management error";
 const ON: &str = "power on";
