@@ -72,18 +72,18 @@ fn told(what: &str, measured: String) -> Row {
 }
 
 fn bmc(cost: &Cost) -> Vec<Row> {
-    let (counters, talk) = (&cost.counters, &cost.conversation);
-    let apart = talk.apart();
+    let (counters, asked) = (&cost.counters, &cost.conversation);
+    let apart = asked.apart();
     // With a session there are two more than with Basic: opening and closing it.
     let floor = if counters.session_create > 0 { 8 } else { 6 };
     let sorted = [
         counters.session_create,
         counters.session_delete,
-        talk.identity,
-        talk.force_off,
-        talk.off_proof,
-        talk.on,
-        talk.on_reads,
+        asked.identity,
+        asked.force_off,
+        asked.off_proof,
+        asked.on,
+        asked.on_reads,
         apart,
     ];
     let others = counters.requests.saturating_sub(sorted.iter().sum());
@@ -94,27 +94,27 @@ fn bmc(cost: &Cost) -> Vec<Row> {
             floor,
         ),
         count("session opened", counters.session_create),
-        count("GET System: identity and state", talk.identity),
-        count("POST ForceOff", talk.force_off),
-        count("GET System: proof of Off", talk.off_proof),
-        count("POST On", talk.on),
-        count("GET System: On", talk.on_reads),
+        count("GET System: identity and state", asked.identity),
+        count("POST ForceOff", asked.force_off),
+        count("GET System: proof of Off", asked.off_proof),
+        count("POST On", asked.on),
+        count("GET System: On", asked.on_reads),
         count("session closed", counters.session_delete),
         count("anything else", others),
         limited(
             &format!(
                 "BMC requests apart: polls while the host goes off ({:.1} s)",
-                talk.off_took.as_secs_f64()
+                asked.off_took.as_secs_f64()
             ),
-            talk.off_polls,
-            talk.polls_allowed(),
+            asked.off_polls,
+            asked.polls_allowed(),
         ),
         limited(
             &format!(
                 "BMC requests apart: watch during release ({:.1} s)",
                 cost.fencing.as_secs_f64()
             ),
-            talk.watch,
+            asked.watch,
             watch_allowed(cost.fencing),
         ),
         limited("TLS handshakes", counters.tls_handshakes, 1),

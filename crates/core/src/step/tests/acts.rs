@@ -193,7 +193,7 @@ impl Sim {
                 let member = self.world.node().is_some() && self.world.registered <= looked;
                 self.cycled_a_member |= member || self.live_check.is_none();
             } else {
-                self.unheld_power_off |= !self.holds_at_last_look();
+                self.unheld_power_off |= !self.holds_at_live_check();
             }
             let is_first = self
                 .journal
