@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Licences, sources and duplicates of what is depended on, judged by cargo-deny: the one that is installed, or else one
-# of this version, built quickly for one use.
+# Licences, sources and duplicates of what is depended on, judged by cargo-deny of this version, which is built
+# quickly where another or none is installed.
 set -euo pipefail
 VERSION=0.20.2
 cd "$(dirname "$0")/.."
 tools=${CARGO_TARGET_DIR:-target}/tools
 PATH=$PWD/$tools/bin:$PATH
-command -v cargo-deny >/dev/null || {
+installed=$(cargo-deny --version 2>/dev/null || true)
+[ "$installed" = "cargo-deny $VERSION" ] || {
   echo "building cargo-deny $VERSION"
   CARGO_PROFILE_DEV_DEBUG=0 cargo install --quiet --locked --debug --root "$tools" "cargo-deny@$VERSION"
 }
-cargo deny check bans licenses sources
+cargo-deny check bans licenses sources

@@ -23,6 +23,9 @@ COLUMNS = 400
 # Lines that say why a test failed.
 WHY = 8
 SLOWEST = 10
+# How long a test took, as libtest tells it (tests/units.sh), and a tool of others, as simulator-conformance does.
+TEST_TOOK = re.compile(r"test (\S+).* \.\.\. \w+ <([0-9.]+)s>")
+TOOL_TOOK = re.compile(r"(\S.*\S) +\d+ +\d+ +\d+ +([0-9.]+)$")
 
 # Name, track, what it needs, command. Within a track they begin in this order.
 PARTS = [
@@ -150,11 +153,17 @@ def reasons(part):
 
 
 def slowest():
-    """The stories that took longest, with their seconds."""
+    """The tests of all parts that took longest, with their seconds. A story's are those after it got its control plane."""
     took = {}
     for line in TIMES.read_text().splitlines() if TIMES.exists() else []:
         seconds, name = line.split(" ")[0], line.rsplit(" ", 1)[-1]
-        took[name] = max(took.get(name, 0.0), float(seconds))
+        took[f"stories: {name}"] = max(took.get(f"stories: {name}", 0.0), float(seconds))
+    for part, *_ in PARTS:
+        for line in log_of(part).read_text(errors="replace").splitlines() if log_of(part).exists() else []:
+            if told := TEST_TOOK.match(line):
+                took[f"{part}: {told[1]}"] = float(told[2])
+            elif told := TOOL_TOOK.match(line):
+                took[f"{part}: {told[1]}"] = float(told[2])
     return sorted(((seconds, name) for name, seconds in took.items()), reverse=True)[:SLOWEST]
 
 
@@ -176,7 +185,7 @@ def main():
     for part, *_ in PARTS:
         print(f"{run.seconds[part]:6.0f} s {run.computed.get(part, 0):6.0f} s  {part}")
     print(f"{time.monotonic() - began:6.0f} s  from beginning to end")
-    print("\nthe slowest stories:")
+    print("\nthe slowest tests:")
     for seconds, name in slowest():
         print(f"{seconds:6.1f} s  {name}")
     for part in failed:

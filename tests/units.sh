@@ -24,7 +24,9 @@ priority=()
 status=0
 while read -r root executable; do
     echo "     Running ${executable##*/}"
-    (cd "$root" && RUST_TEST_THREADS=${RUST_TEST_THREADS:-8} "${priority[@]}" "$executable") </dev/null || status=1
+    # Only so does a stable libtest tell how long each test takes.
+    (cd "$root" && RUSTC_BOOTSTRAP=1 RUST_TEST_THREADS=${RUST_TEST_THREADS:-8} \
+        "${priority[@]}" "$executable" -Z unstable-options --report-time) </dev/null || status=1
 done <<<"$tests"
 if [ "$half" = rest ]; then
     cargo test --no-fail-fast --doc || status=1

@@ -166,7 +166,7 @@ impl Conversation {
             answer => answer,
         };
         Some(answer.map_err(|error| CommandError {
-            may_have_been_executed: error.may_have_been_executed(),
+            came: error.command_came(),
             obstacle: self.judge(access, &error),
         }))
     }

@@ -1,4 +1,8 @@
 //! A remediation's way to its BMC: login, allow-list, the session, and obstacles.
+//!
+//! A Secret is read ([`login`]), with a check for which BMCs it is, and held while it is in use (`secret_holds`).
+//! [`journalled`] is the way that the journal has, [`cluster_networks`] are networks in which no BMC may be, and
+//! [`rejected_credentials`] the versions of Secrets that a BMC did not take.
 
 pub(crate) mod bmc_obstacle;
 pub(crate) mod cluster_networks;

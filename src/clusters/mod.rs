@@ -1,4 +1,6 @@
 //! In which cluster a Node is, and how it is reached there: the daemon's own, or a workload cluster of Cluster API.
+//!
+//! Lists of VolumeAttachments begin 2 s apart ([`attachments`]), however many hosts are being fenced.
 
 pub(crate) mod attachments;
 pub(crate) mod node_cluster;
@@ -136,5 +138,5 @@ pub(crate) fn machine_of(
     caches: &Caches,
     remediation: &PowerCycleRemediation,
 ) -> Option<Arc<Guarded<Machine>>> {
-    caches.meant(&machine_key(caches, remediation)?).next()
+    machine_key(caches, remediation)?.meant(caches).next()
 }

@@ -6,26 +6,25 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use kube::ResourceExt as _;
 use remediator_api::PowerCycleRemediation;
-use remediator_api::remediation_policy::POLICY_NAME;
 use remediator_api::target_ref::{about, begun};
 use remediator_api::views::cluster_api::ClusterKey;
 use remediator_api::views::{Machine, MachineHealthCheck};
 use remediator_core::eligibility::{self, Candidate};
-use remediator_core::facts::{Lookup, Obstacle, Origin};
+use remediator_core::facts::{Obstacle, Origin};
 use remediator_core::health::overlap::Check;
 use remediator_core::health::target::Target;
 use remediator_core::health::verdict::Unknown;
 use remediator_core::machine_api::MachineApi;
 use remediator_core::phase::Phase;
 
+use crate::clusters::Clusters;
 use crate::clusters::node_cluster::NodeCluster;
-use crate::clusters::{Clusters, node_cluster};
 use crate::mhc::check_inputs;
 use crate::mhc::check_inputs::UnderWay;
 use crate::mhc::state::{CheckKey, MhcController};
+use crate::snapshot::cached;
 use crate::snapshot::host::by_statement as host_by_statement;
 use crate::snapshot::remediation_history::unreadable_remediation;
-use crate::snapshot::{cached, cluster_state, control_plane, machine_facts};
 use crate::watch::caches::{Caches, Guarded, readable};
 use crate::watch::indexes::MachineIndex;
 use crate::watch::{caches, lookup};
@@ -130,29 +129,17 @@ impl NamespaceSnapshot {
         if let Some(obstacle) = unreadable_remediation(&context.sources, &namespace, Some(name)) {
             return Some((obstacle, None));
         }
-        let cluster = ClusterKey::of(machine).map(|key| lookup::cluster(&context.sources.caches, &key));
-        let facts = machine_facts(machine, cluster.as_ref());
-        let cluster = cluster_state(cluster.as_ref());
         let checks = self.checks.iter();
-        let checks: Vec<_> = checks.map(|check| lookup::health_check(check, machine)).collect();
-        let nodes = context.sources.clusters.nodes_of_machine(machine);
-        let node = match &nodes {
-            Ok(nodes) => node_cluster::node_of(machine, nodes),
-            Err(obstacle) => Lookup::Unreadable(obstacle.detail.clone()),
-        };
-        let caches = &context.sources.caches;
-        let policy = caches::find(&caches.policies, None, POLICY_NAME);
-        let of_host = (Some(machine), node.present());
-        let control_plane = control_plane::cached(caches, policy.as_deref(), nodes.as_ref(), of_host);
+        let checks = checks.map(|check| lookup::health_check(check, machine)).collect();
+        let objects = cached::of_machine(&context.sources, machine, checks);
         let host = host_by_statement(&context.sources, machine);
-        let policy = lookup::policy(policy.as_deref());
         let candidate = Candidate {
-            policy: Some(&policy),
-            node_cluster: nodes.as_ref().err(),
-            control_plane: &control_plane,
-            cluster: Some(&cluster),
+            policy: Some(&objects.policy),
+            node_cluster: objects.node_cluster.as_ref(),
+            control_plane: &objects.control_plane,
+            cluster: Some(&objects.cluster),
             host: Some(&host),
-            ..Candidate::of_trigger(Lookup::Present(&facts), &node, &checks)
+            ..Candidate::of_trigger(objects.machine.as_ref(), &objects.node, &objects.health_checks)
         };
         let obstacles = eligibility::examine(&candidate, now).err()?;
         let refused = obstacles.against_a_new_trigger()?;

@@ -8,7 +8,7 @@ use remediator_core::facts::{Facts, Lookup, Obstacle, Origin};
 use remediator_core::journal::Verb;
 use remediator_core::observed::Sent;
 use remediator_core::phase::Reason;
-use remediator_core::power_command::{CommandAnswer, CommandError};
+use remediator_core::power_command::{CommandAnswer, CommandCame, CommandError};
 
 use crate::api_call::ShellError;
 use crate::bmc_access::host::ResolvedHost;
@@ -158,9 +158,12 @@ impl Acting<'_> {
     }
 }
 
+/// A command for which no conversation came about. That the BMC rejects the login is an answer.
 fn not_sent(obstacle: Obstacle) -> CommandError {
-    CommandError {
-        may_have_been_executed: false,
-        obstacle,
-    }
+    let came = if obstacle.reason == Reason::BmcUnreachable {
+        CommandCame::NotSent
+    } else {
+        CommandCame::NotExecuted
+    };
+    CommandError { came, obstacle }
 }

@@ -6,7 +6,7 @@ use remediator_core::facts::{Lookup, Obstacle};
 use remediator_core::metal3::{HoldWrite, HostView};
 use remediator_core::observed::{Reading, Sent};
 use remediator_core::phase::Reason;
-use remediator_core::power_command::{CommandAnswer, CommandError};
+use remediator_core::power_command::{CommandAnswer, CommandCame, CommandError};
 
 use crate::api_call::ShellError;
 use crate::metal3::holding;
@@ -66,7 +66,8 @@ impl Acting<'_> {
         let answer = match written {
             Ok(()) => Ok(CommandAnswer::Accepted),
             Err(error) => Err(CommandError {
-                may_have_been_executed: !error.is_refusal(),
+                // What the API server did not take was not done.
+                came: if error.is_refusal() { CommandCame::NotSent } else { CommandCame::Unknown },
                 obstacle: Obstacle::new(Reason::ApiWriteRefused, crate::report::chain(error)),
             }),
         };

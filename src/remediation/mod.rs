@@ -1,4 +1,8 @@
 //! One remediation from request to end: reconciles, writes the journal, carries out the one act.
+//!
+//! [`acting`] has helpers for the kinds of acts: `observing`, `writing` and [`node_lease`]. `watching` reads a host that may
+//! be off while a call to the API server is awaited. [`sessions`] ends those that were left at BMCs, [`leftover_taints`]
+//! removes taints of deleted remediations, and [`left_off`] brings hosts back whose remediation was forced away.
 
 pub(crate) mod acting;
 pub(crate) mod admission;

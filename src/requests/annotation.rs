@@ -14,17 +14,15 @@ use kube::{Resource, ResourceExt as _};
 use remediator_api::remediation_policy::POLICY_NAME;
 use remediator_api::strategy_spec::StrategySpec;
 use remediator_api::views::Machine;
-use remediator_api::views::cluster_api::ClusterKey;
 use remediator_api::{PowerCycleRemediation, PowerCycleRemediationSpec, keys};
 use remediator_core::facts::{Lookup, Obstacle};
 use remediator_core::intake::{self, Intake};
 use remediator_core::phase::Reason;
 
 use crate::api_call::{ShellError, within};
-use crate::clusters::node_cluster;
 use crate::report::Reporter;
 use crate::requests::{pruning, quarantine};
-use crate::snapshot::{Sources, control_plane, machine_facts, remediation_history};
+use crate::snapshot::{Sources, cached, remediation_history};
 use crate::watch::caches::Guarded;
 use crate::watch::{caches, lookup};
 
@@ -150,28 +148,21 @@ fn reference(guarded: &Guarded<Machine>) -> ObjectReference {
 
 /// What is to be done about the trigger of a Machine.
 pub(crate) fn decide(sources: &Sources, machine: &Machine) -> Intake {
-    let checks = lookup::health_checks(&sources.caches, machine);
     let name = machine.name_any();
     let namespace = machine.namespace().unwrap_or_default();
     let unreadable = remediation_history::unreadable_remediation(sources, &namespace, Some(&name));
     if let Some(obstacle) = unreadable {
         return Intake::skip(obstacle);
     }
-    let nodes = sources.clusters.nodes_of_machine(machine);
-    let node = match &nodes {
-        Ok(nodes) => node_cluster::node_of(machine, nodes),
-        Err(obstacle) => Lookup::Unreadable(obstacle.detail.clone()),
-    };
+    let objects = cached::of_machine(sources, machine, lookup::health_checks(&sources.caches, machine));
     let remediations = remediation_history::of_machine(sources, machine);
     let is_taken = |name: &str| caches::find(&sources.caches.remediations, Some(&namespace), name).is_some();
-    let cluster = ClusterKey::of(machine).map(|key| lookup::cluster(&sources.caches, &key));
-    let policy = caches::find(&sources.caches.policies, None, POLICY_NAME);
-    let of_host = (Some(machine), node.present());
-    let control_plane = control_plane::cached(&sources.caches, policy.as_deref(), nodes.as_ref(), of_host);
-    let machine = machine_facts(machine, cluster.as_ref());
-    let policy = lookup::policy(policy.as_deref());
-    let around = (&node, checks.as_slice(), &control_plane, &policy);
-    intake::decide(&machine, around, &remediations, is_taken, sources.clock.now())
+    let checks = objects.health_checks.as_slice();
+    let around = (&objects.node, checks, &objects.control_plane, &objects.policy);
+    let now = sources.clock.now();
+    objects.machine.present().map_or(Intake::Nothing, |machine| {
+        intake::decide(machine, around, &remediations, is_taken, now)
+    })
 }
 
 /// When a trigger that was not taken up is looked at again: that its Node recovers does not enqueue the Machine.

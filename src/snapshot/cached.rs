@@ -2,10 +2,11 @@
 
 use kube::ResourceExt as _;
 use remediator_api::target_ref::{about, begun};
-use remediator_api::views::Node;
 use remediator_api::views::cluster_api::ClusterKey;
+use remediator_api::views::{Machine, Node};
 use remediator_api::{PowerCycleRemediation, keys, remediation_policy};
 use remediator_core::facts::{self, Host, Lookup, Objects, Obstacle, Origin};
+use remediator_core::health::HealthCheck;
 use remediator_core::journal::Subject;
 use remediator_core::machine_api::MachineApi;
 
@@ -64,9 +65,6 @@ pub(crate) fn objects(
         }),
         Origin::Request => producers::known(sources, remediation, readable, asked),
     };
-    let cluster = readable
-        .and_then(ClusterKey::of)
-        .map(|key| lookup::cluster(&sources.caches, &key));
     let (node, node_cluster) = match (node_name, nodes) {
         (Some(name), Ok(nodes)) => {
             let node = node_cluster::node(nodes, &name, written_node);
@@ -92,12 +90,53 @@ pub(crate) fn objects(
         };
         another.map_or_else(not_looked_for, Lookup::Present)
     };
-    let policy = caches::find(&sources.caches.policies, None, remediation_policy::POLICY_NAME);
+    let of_node = (node, node_of_host, node_cluster);
+    around(sources, machine.as_ref(), nodes.as_ref(), of_node, health_checks)
+}
+
+/// What the caches have of a Machine that no remediation has taken up, with the health checks that concern it.
+pub(crate) fn of_machine(
+    sources: &Sources,
+    machine: &Machine,
+    health_checks: Vec<Lookup<HealthCheck>>,
+) -> Objects {
+    let nodes = sources.clusters.nodes_of_machine(machine);
+    let (node, node_cluster) = match &nodes {
+        Ok(nodes) => (node_cluster::node_of(machine, nodes), None),
+        Err(obstacle) => (
+            Lookup::Unreadable(obstacle.detail.clone()),
+            Some(obstacle.clone()),
+        ),
+    };
+    let of_node = (node, not_looked_for(), node_cluster);
+    around(
+        sources,
+        Lookup::Present(machine),
+        nodes.as_ref(),
+        of_node,
+        health_checks,
+    )
+}
+
+/// Adds policy, Cluster and control plane to what is known of Machine and Node.
+fn around(
+    sources: &Sources,
+    machine: Lookup<&Machine>,
+    nodes: Result<&NodeCluster, &Obstacle>,
+    (node, node_of_host, node_cluster): (Lookup<facts::Node>, Lookup<facts::Node>, Option<Obstacle>),
+    health_checks: Vec<Lookup<HealthCheck>>,
+) -> Objects {
+    let caches = &sources.caches;
+    let readable = machine.present().copied();
+    let cluster = readable
+        .and_then(ClusterKey::of)
+        .map(|key| lookup::cluster(caches, &key));
+    let policy = caches::find(&caches.policies, None, remediation_policy::POLICY_NAME);
     let of_host = (readable, node.present());
-    let control_plane = control_plane::cached(&sources.caches, policy.as_deref(), nodes.as_ref(), of_host);
+    let control_plane = control_plane::cached(caches, policy.as_deref(), nodes, of_host);
     let snapshot = Snapshot {
         policy: policy.as_deref(),
-        machine: machine.as_ref(),
+        machine,
         cluster: cluster.as_ref(),
         node,
         node_of_host,

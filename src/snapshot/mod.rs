@@ -63,7 +63,7 @@ pub(crate) fn not_looked_for() -> Lookup<facts::Node> {
     Lookup::Unreadable("whether another Node has the system UUID of the host was not asked".to_owned())
 }
 
-pub(crate) fn cluster_state(cluster: Option<&Lookup<Cluster>>) -> Lookup<ClusterState> {
+fn cluster_state(cluster: Option<&Lookup<Cluster>>) -> Lookup<ClusterState> {
     cluster.map_or(Lookup::Absent, |cluster| {
         cluster.as_ref().map(|cluster| cluster.state.clone())
     })
@@ -71,7 +71,7 @@ pub(crate) fn cluster_state(cluster: Option<&Lookup<Cluster>>) -> Lookup<Cluster
 
 /// What decisions about a Machine are based on; a Cluster that is paused or cannot be read stops what is
 /// new, as its own controllers stop.
-pub(crate) fn machine_facts(machine: &Machine, cluster: Option<&Lookup<Cluster>>) -> facts::Machine {
+fn machine_facts(machine: &Machine, cluster: Option<&Lookup<Cluster>>) -> facts::Machine {
     let facts = machine.facts();
     let name = machine.cluster().unwrap_or_default();
     let of_cluster = match cluster {

@@ -36,7 +36,7 @@ pub(crate) fn machine(caches: &Caches, key: &MachineKey) -> Lookup<Machine> {
         }
         Some(_) | None => {}
     }
-    let found: Vec<_> = caches.meant(key).collect();
+    let found: Vec<_> = key.meant(caches).collect();
     match found.as_slice() {
         [] => Lookup::Absent,
         [machine] => of(Some(machine.as_ref()), "Machine", name),

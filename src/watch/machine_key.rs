@@ -25,6 +25,13 @@ impl MachineKey {
     pub(crate) fn means(&self, api: MachineApi, name: &str) -> bool {
         self.name == name && self.api.is_none_or(|own| own == api)
     }
+
+    /// The Machines that it may mean: of one API, or of both where it does not say which.
+    pub(crate) fn meant(&self, caches: &Caches) -> impl Iterator<Item = Arc<Guarded<Machine>>> {
+        let apis = MachineApi::ALL.into_iter();
+        let apis = apis.filter(|api| self.means(*api, &self.name));
+        apis.filter_map(|api| caches.of(api).machines.get(Some(&self.namespace), &self.name))
+    }
 }
 
 impl fmt::Display for MachineKey {

@@ -1,4 +1,9 @@
 //! What is watched: one cache a kind, what is served and may be seen, and whom a change concerns.
+//!
+//! Objects are narrowed before they are stored, and found by key ([`indexed_store`], [`indexes`]), so that an event
+//! costs the same however many hosts there are. A Node's heartbeat ends here. [`api_discovery`] knows what is served,
+//! [`denied_permissions`] what may not be seen; [`change_events`] are the changes that matter to health checks.
+//! [`indexed_store`] tells its subscribers itself: `store_shared` of kube 5 can leave one asleep for ever.
 
 pub(crate) mod api_discovery;
 pub(crate) mod caches;

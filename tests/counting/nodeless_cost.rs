@@ -1,4 +1,4 @@
-//! What hosts without a Node cost together: the last look at each lists all Nodes of the cluster, and all
+//! What hosts without a Node cost together: the live check of each lists all Nodes of the cluster, and all
 //! BMCEndpoints, which is done once for all that look at the same time.
 
 use std::time::Duration;

@@ -58,6 +58,12 @@ pub(crate) struct ApiCalls {
     pub(crate) writes: BTreeMap<String, u64>,
     /// Writes that came after those of others.
     pub(crate) refused: u64,
+    /// Writes that the role does not allow: whether Secrets may be held is tried once by a process, with one more read.
+    pub(crate) denied: u64,
+    /// Writes of the policy's conditions, which are about no remediation.
+    pub(crate) of_policy: u64,
+    /// What was told of workloads that were still waited for.
+    pub(crate) waiting: u64,
     pub(crate) events: u64,
     pub(crate) gets: BTreeMap<String, u64>,
     pub(crate) lists: BTreeMap<String, u64>,
@@ -98,6 +104,18 @@ impl ApiCalls {
                 self.refused = self.refused.saturating_add(1);
                 return;
             }
+            _ if event.response_code == 403 => {
+                self.denied = self.denied.saturating_add(1);
+                return;
+            }
+            _ if resource.resource == "remediationpolicies" => {
+                self.of_policy = self.of_policy.saturating_add(1);
+                return;
+            }
+            _ if tells_who_is_waited_for(event) => {
+                self.waiting = self.waiting.saturating_add(1);
+                return;
+            }
             verb => {
                 what = format!("{verb} {what}");
                 &mut self.writes
@@ -106,6 +124,15 @@ impl ApiCalls {
         let count = counts.entry(what).or_default();
         *count = count.saturating_add(1);
     }
+}
+
+/// Whether a journal of Fencing names what it waits for.
+fn tells_who_is_waited_for(event: &AuditEvent) -> bool {
+    let journal = event.request_object.as_ref();
+    let journal = journal.and_then(|object| object.get("status"));
+    let says = |pointer: &str| journal.and_then(|journal| journal.pointer(pointer));
+    let waits = says("/release/waitingFor").and_then(serde_json::Value::as_array);
+    says("/phase").is_some_and(|phase| phase == "Fencing") && waits.is_some_and(|waits| !waits.is_empty())
 }
 
 /// Everything that was counted.

@@ -1,4 +1,9 @@
 //! Rooms import downwards only, and files inside a room do not import each other in circles of many.
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    reason = "a test that fails says so"
+)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -59,34 +64,100 @@ fn module(source: &Path, file: &Path) -> Result<String> {
     Ok(parts.join("::"))
 }
 
-/// Every path of this crate that a source names outside its tests, groups taken apart.
-fn paths(source: &str) -> Vec<String> {
+/// The code of a source outside its tests, without comments.
+fn code(source: &str) -> String {
     let code: Vec<&str> = source
         .split("#[cfg(test)]\nmod tests {")
         .take(1)
         .flat_map(str::lines)
         .filter_map(|line| line.split("//").next())
         .collect();
-    let code = code.join(" ");
-    let mut found = Vec::new();
-    for (at, _) in code.match_indices("crate::") {
-        let rest = code.get(at..).unwrap_or_default();
-        let end = rest
-            .find(|one: char| !one.is_alphanumeric() && one != '_' && one != ':')
-            .unwrap_or(rest.len());
-        let (path, after) = rest.split_at(end);
-        let path = path.trim_start_matches("crate::");
-        match after.strip_prefix('{').and_then(|group| group.split_once('}')) {
-            Some((group, _)) => {
-                let names = group
-                    .split(',')
-                    .map(|name| name.split_whitespace().next().unwrap_or_default());
-                found.extend(names.map(|name| format!("{path}{name}")));
+    code.join(" ")
+}
+
+/// The words of a code and what is between them: names, `::`, and single characters.
+fn words(code: &str) -> Vec<&str> {
+    let is_name = |one: char| one.is_alphanumeric() || one == '_';
+    let mut words = Vec::new();
+    let mut rest = code.trim_start();
+    while let Some(first) = rest.chars().next() {
+        let end = match first {
+            _ if rest.starts_with("::") => 2,
+            _ if is_name(first) => rest.find(|one| !is_name(one)).unwrap_or(rest.len()),
+            _ => first.len_utf8(),
+        };
+        let (word, after) = rest.split_at(end);
+        words.push(word);
+        rest = after.trim_start();
+    }
+    words
+}
+
+/// Adds the paths of the tree that begins at a word, each with what leads to it, and answers where the tree ends.
+fn tree(words: &[&str], mut at: usize, before: &[&str], found: &mut Vec<Vec<String>>) -> usize {
+    let mut path = before.to_vec();
+    while let Some(word) = words.get(at) {
+        at += 1;
+        if *word == "{" {
+            while words.get(at).is_some_and(|word| *word != "}") {
+                let end = tree(words, at, &path, found);
+                // Over `as another`, and the comma.
+                at = end
+                    + words[end..]
+                        .iter()
+                        .take_while(|word| !matches!(**word, "," | "}"))
+                        .count();
+                at += usize::from(words.get(at) == Some(&","));
             }
-            None => found.push(path.to_owned()),
+            return at + 1;
         }
+        path.push(word);
+        // What follows may also be `::<T>`.
+        if words.get(at) != Some(&"::") || words.get(at + 1) == Some(&"<") {
+            break;
+        }
+        at += 1;
+    }
+    found.push(path.into_iter().map(str::to_owned).collect());
+    at
+}
+
+/// Every path that a code names, groups taken apart.
+fn paths(code: &str) -> Vec<Vec<String>> {
+    let (words, mut found, mut at) = (words(code), Vec::new(), 0);
+    while at < words.len() {
+        let begins = words.get(at + 1) == Some(&"::") && words[at].starts_with(char::is_alphabetic);
+        at = if begins {
+            tree(&words, at, &[], &mut found)
+        } else {
+            at + 1
+        };
     }
     found
+}
+
+/// A path from the root of the crate: `super`, `self`, or a module below the one that names it. `None`: of another crate,
+/// or of something that was imported.
+fn from_the_root(path: &[String], own: &str, modules: &BTreeSet<String>) -> Option<String> {
+    let first = path.first()?;
+    let mut at: Vec<&str> = own.split("::").collect();
+    let mut rest = path;
+    match first.as_str() {
+        "crate" => {
+            at.clear();
+            rest = rest.get(1..)?;
+        }
+        "self" => rest = rest.get(1..)?,
+        "super" => {}
+        below if modules.contains(&format!("{own}::{below}")) => {}
+        _ => return None,
+    }
+    while rest.first().is_some_and(|first| first == "super") {
+        at.pop();
+        rest = rest.get(1..)?;
+    }
+    at.extend(rest.iter().map(String::as_str).filter(|part| *part != "self"));
+    Some(at.join("::"))
 }
 
 fn imports() -> Result<Imports> {
@@ -103,8 +174,10 @@ fn imports() -> Result<Imports> {
     for file in &found {
         let own = module(&source, file)?;
         let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
-        let named = paths(&text);
-        let named = named.iter().filter_map(|path| longest(path, &modules));
+        let named = paths(&code(&text));
+        let named = named
+            .iter()
+            .filter_map(|path| longest(&from_the_root(path, &own, &modules)?, &modules));
         imports.insert(own.clone(), named.filter(|other| *other != own).collect());
     }
     Ok(imports)
@@ -189,6 +262,27 @@ fn no_circle_of_imports_has_more_than_three_files() -> Result<()> {
 
 #[test]
 fn what_a_file_imports_is_noticed() {
-    let source = "use crate::a::{b, c as d};\nfn f() { crate::e::g(); } // crate::no\n#[cfg(test)]\nmod tests {\nuse crate::t;";
-    assert_eq!(paths(source), ["a::b", "a::c", "e::g"]);
+    let source = "use crate::a::{b::{c, d}, e as f};\nuse super::{g, self};\nfn f() { crate::h::i(); } // crate::no\n\
+        fn j() { below::k(); other::l(); self::m::<crate::n>(); super::super::o() }\n\
+        #[cfg(test)]\nmod tests {\nuse crate::t;";
+    let modules = BTreeSet::from(["top::own::below".to_owned()]);
+    let found: Vec<String> = paths(&code(source))
+        .iter()
+        .filter_map(|path| from_the_root(path, "top::own", &modules))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            "a::b::c",
+            "a::b::d",
+            "a::e",
+            "top::g",
+            "top",
+            "h::i",
+            "top::own::below::k",
+            "top::own::m",
+            "n",
+            "o"
+        ]
+    );
 }

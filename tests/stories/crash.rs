@@ -279,7 +279,7 @@ async fn told_to_end_it_leaves_no_session_behind() -> world::Outcome {
         options.delays.off = Duration::from_secs(30).into();
         options
     };
-    let (plane, world) = own_world("farewell", vec![slowly(), slowly(), slowly()]).await?;
+    let (plane, world) = own_world("told-to-end", vec![slowly(), slowly(), slowly()]).await?;
     let cursor = plane.audit_cursor()?;
     let daemon = world::daemon::start(&plane, DAEMON, "info")?;
     let silent = world

@@ -22,6 +22,9 @@ use kube::CustomResourceExt as _;
 pub use remediation::{PowerCycleRemediation, PowerCycleRemediationSpec, PowerCycleRemediationStatus};
 pub use remediation_policy::{RemediationPolicy, RemediationPolicySpec};
 pub use remediation_template::{PowerCycleRemediationTemplate, PowerCycleRemediationTemplateSpec};
+// Where the core's fixtures, which tests here share, look for them.
+#[cfg(test)]
+use remediator_core::{facts, health};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -70,3 +73,6 @@ fn singleton(mut definition: CustomResourceDefinition) -> CustomResourceDefiniti
     }
     definition
 }
+
+#[cfg(test)]
+mod tests;

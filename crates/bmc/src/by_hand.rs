@@ -151,7 +151,7 @@ async fn send(
         tell(&format!("{verb} {said}"));
     }
     Ok(answer.map_err(|error| CommandError {
-        may_have_been_executed: error.may_have_been_executed(),
+        came: error.command_came(),
         obstacle: Obstacle::new(Reason::BmcUnreachable, error.to_string()),
     }))
 }

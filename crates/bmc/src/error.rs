@@ -10,6 +10,7 @@ use super::network::NotAllowed;
 use super::tls::TlsFailure;
 use super::{TransportSecurity, Verb};
 use remediator_core::identity::SystemUuid;
+use remediator_core::power_command::CommandCame;
 
 use Endurance::{Lasting, Passing, Silence};
 
@@ -264,6 +265,52 @@ impl BmcError {
     /// Whether a power command that ended in this error may have been executed.
     pub fn may_have_been_executed(&self) -> bool {
         matches!(self, Self::UnknownOutcome(_))
+    }
+
+    /// How far a power command came that ended in this error.
+    pub fn command_came(&self) -> CommandCame {
+        if self.may_have_been_executed() {
+            CommandCame::Unknown
+        } else if self.is_without_connection() {
+            CommandCame::NotSent
+        } else {
+            CommandCame::NotExecuted
+        }
+    }
+
+    /// Whether there was no connection over which anything could be asked, so that nothing but silence was met. That
+    /// another host answered over IPMI is an answer.
+    pub fn is_without_connection(&self) -> bool {
+        match self {
+            Self::Unresolvable { .. } | Self::Unreachable(_) | Self::NoAnswer(_) | Self::TooLate => true,
+            Self::Tls(failure) => failure.is_transient(),
+            Self::Ipmi(error) => matches!(error, IpmiError::LoginUnanswered(..)),
+            Self::FallbackFailed { ipmi, .. } => {
+                !matches!(**ipmi, Self::IdentityMismatch { .. } | Self::GuidUnproven(_))
+            }
+            Self::ProtocolNotAllowed(_)
+            | Self::CredentialsUnusable(_)
+            | Self::InsecureTransport { .. }
+            | Self::AddressNotAllowed { .. }
+            | Self::UnknownOutcome(_)
+            | Self::TrustUnusable(_)
+            | Self::AuthenticationRejected { .. }
+            | Self::Forbidden(_)
+            | Self::SessionsUnsupported
+            | Self::NotRedfish(_)
+            | Self::Redirected(..)
+            | Self::AmbiguousSystem { .. }
+            | Self::NoSuchSystem { .. }
+            | Self::IdentityMismatch { .. }
+            | Self::MissingResetTarget
+            | Self::ForeignReference(..)
+            | Self::CommandNotOffered(..)
+            | Self::NotRead
+            | Self::Http { .. }
+            | Self::Resting(_)
+            | Self::GuidUnproven(_)
+            | Self::TooLarge(_) => false,
+        }
     }
 
     /// Refuses a system whose UUID contradicts the expected one. One that is unknown contradicts nothing.

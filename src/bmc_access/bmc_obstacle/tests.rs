@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use remediator_bmc::{CredentialsError, NotAllowed, Protocol, TlsFailure, TransportSecurity, Verb};
 use remediator_core::identity::SystemUuid;
+use remediator_core::power_command::CommandCame;
 
 use crate::bmc_access::bmc_obstacle::*;
 
@@ -294,6 +295,9 @@ fn every_class_of_error_has_its_name_its_reason_and_its_advice() {
         assert_eq!(error.is_transient(), row.transient, "{error:?}");
         let unknown = matches!(error, BmcError::UnknownOutcome(_));
         assert_eq!(error.may_have_been_executed(), unknown, "{error:?}");
+        // What finds no connection is no attempt, so it has to be what people are told, too.
+        let silent = row.reason == Reason::BmcUnreachable && !unknown;
+        assert_eq!(error.command_came() == CommandCame::NotSent, silent, "{error:?}");
         let found = obstacle("BareMetalHost metal3/worker-0", error);
         assert_eq!(found.reason, row.reason, "{error:?}");
         assert!(found.detail.starts_with("BareMetalHost metal3/worker-0: "));

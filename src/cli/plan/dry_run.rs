@@ -11,8 +11,8 @@ use remediator_core::step::step;
 
 use crate::api_call::ShellError;
 use crate::bmc_access::host::ResolvedHost;
-use crate::cli::plan::PlanSnapshot;
 use crate::cli::plan::decision::Remediation;
+use crate::cli::plan::snapshot::PlanSnapshot;
 use crate::remediation::facts;
 use crate::remediation::memory::Memory;
 use crate::snapshot::{node_lease, remediation_history};

@@ -13,10 +13,10 @@ use remediator_core::quarantine::Quarantine;
 use serde::Serialize;
 
 use crate::api_call::ShellError;
-use crate::cli::plan::PlanSnapshot;
 use crate::cli::plan::checks::{CheckReport, reports};
 use crate::cli::plan::decision::{Asked, Opinion, Remediation, decide, standing};
 use crate::cli::plan::dry_run::dry_run;
+use crate::cli::plan::snapshot::PlanSnapshot;
 use crate::requests::annotation;
 use crate::snapshot::{Sources, host, remediation_history};
 use crate::watch::caches::readable;

@@ -7,22 +7,15 @@ mod entry;
 mod evaluators;
 mod node_health_checks;
 mod show;
+mod snapshot;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use clap::Args;
-use kube::api::{Api, ApiResource, DynamicObject, ListParams};
-use remediator_api::remediation_policy::POLICY_NAME;
-use remediator_api::views::NodeHealthCheck;
 
 use self::entry::{Entry, entries};
-use self::evaluators::Evaluators;
 use self::show::Plan;
-use crate::api_call::{client, list};
-use crate::bmc_access::BmcAccess;
+use self::snapshot::PlanSnapshot;
 use crate::cli::show::Output;
-use crate::snapshot::Sources;
-use crate::snapshot::listed::{bmc_access, listed};
-use crate::watch::caches;
 
 /// Arguments of `plan`.
 #[derive(Debug, Args)]
@@ -59,44 +52,4 @@ pub(super) async fn plan(arguments: &PlanArguments) -> anyhow::Result<()> {
     named
         .iter()
         .try_for_each(|entry| show::one(arguments.output, entry))
-}
-
-/// What a plan is made from: the daemon's own sources, listed once, and who evaluates health checks.
-struct PlanSnapshot {
-    /// Of the namespaces that are asked about.
-    sources: Sources,
-    access: BmcAccess,
-    evaluators: Evaluators,
-    /// With all that stands in them: their status is shown as their operator wrote it.
-    node_health_checks: Vec<DynamicObject>,
-}
-
-impl PlanSnapshot {
-    /// Reads everything that a remediation would look at in Kubernetes. A workload cluster that cannot be asked is an
-    /// obstacle of its Machines only.
-    async fn read(namespace: Option<&str>, all_namespaces: bool) -> anyhow::Result<Self> {
-        let (client, api_server) = client()
-            .await
-            .context("no usable cluster configuration; set KUBECONFIG")?;
-        let namespace = namespace.unwrap_or(client.default_namespace());
-        let namespace = (!all_namespaces).then_some(namespace);
-        let kind = ApiResource::erase::<NodeHealthCheck>(&());
-        let checks = Api::all_with(client.clone(), &kind);
-        let call = "listing NodeHealthChecks";
-        let node_health_checks = match list(call, &checks, &ListParams::default(), |_| true).await {
-            Ok(checks) => Some(checks),
-            // The server does not have the kind, which the operator brings.
-            Err(error) if error.is_not_found() => None,
-            Err(error) => return Err(error.into()),
-        };
-        let sources = Box::pin(listed(&client, namespace)).await?;
-        let policy = caches::find(&sources.caches.policies, None, POLICY_NAME);
-        let evaluators = Evaluators::read(&client, policy.as_deref(), node_health_checks.is_some()).await;
-        Ok(Self {
-            access: bmc_access(&sources, api_server).await,
-            sources,
-            evaluators,
-            node_health_checks: node_health_checks.unwrap_or_default(),
-        })
-    }
 }

@@ -9,9 +9,9 @@ use remediator_core::phase::Reason;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::cli::plan::PlanSnapshot;
 use crate::cli::plan::checks::usable_template;
 use crate::cli::plan::decision::Remediation;
+use crate::cli::plan::snapshot::PlanSnapshot;
 use crate::watch::caches::Caches;
 
 /// A NodeHealthCheck as it is shown.

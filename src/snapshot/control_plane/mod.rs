@@ -17,7 +17,7 @@ use remediator_core::facts::{
 use crate::api_call::{ShellError, list};
 use crate::clusters::node_cluster::NodeCluster;
 use crate::fencing::cleanup::MIRROR_ANNOTATION;
-use crate::snapshot::live::lease;
+use crate::snapshot::live::node::lease;
 use crate::watch::caches::{Caches, readable};
 use crate::watch::indexes::{MachineIndex, NodeIndex};
 

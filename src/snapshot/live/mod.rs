@@ -1,13 +1,12 @@
-//! Live reads: the live check before a power-off, and the signs of life of a Node.
+//! The live check before a power-off.
 
+pub(crate) mod node;
 mod without_node;
 
-use std::time::Duration;
-
-use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::coordination::v1::Lease;
+use self::node::lease;
+pub(crate) use self::node::{node, node_metadata, report, watch_for_report};
+pub(crate) use self::without_node::without_node;
 use kube::api::Api;
-use kube::{Client, ResourceExt as _};
 use remediator_api::guarded::Guarded;
 use remediator_api::views::{Machine, Node};
 use remediator_api::{PowerCycleRemediation, RemediationPolicy, remediation_policy};
@@ -16,8 +15,6 @@ use remediator_core::facts::{self, LiveCheck, Lookup, NodeReport, Obstacle, Orig
 use remediator_core::journal::SavedNode;
 use remediator_core::metal3::HostView;
 use remediator_core::node_lease::NodeLease;
-use remediator_core::observed::Reading;
-pub(crate) use without_node::without_node;
 
 use crate::api_call::{ShellError, within};
 use crate::clusters::node_cluster::NodeCluster;
@@ -29,13 +26,6 @@ use crate::snapshot::{
 };
 use crate::watch::lookup;
 use crate::watch::machine_key::{MachineKey, machine_key};
-
-const NODE_LEASES: &str = "kube-node-lease";
-
-/// Looks for a report after the first. A kubelet renews its Lease every 10 s, a quarter of its duration
-/// (kubernetes `pkg/kubelet/kubelet.go`, `nodeLeaseRenewIntervalFraction`).
-const LOOKS_FOR_REPORT: usize = 3;
-const BETWEEN_LOOKS: Duration = Duration::from_secs(5);
 
 /// Reads policy, Machine, MachineHealthChecks, Node and its Leases at the API servers, all at once; then, for a host of
 /// the control plane, the other members.
@@ -176,77 +166,4 @@ async fn host(
         }
         Err(obstacle) => Ok(Err(obstacle)),
     }
-}
-
-/// Reads the Lease live; the heartbeat comes from the watched Node.
-pub(crate) async fn report(
-    sources: &Sources,
-    nodes: &NodeCluster,
-    node_name: &str,
-    heartbeat: Option<Timestamp>,
-) -> Result<Reading<NodeReport>, ShellError> {
-    let began = sources.clock.now();
-    Ok(Reading {
-        began,
-        found: NodeReport {
-            heartbeat,
-            ..lease(&nodes.client, node_name).await?
-        },
-    })
-}
-
-/// Looks at a Node's Lease until it is renewed, 15 s at the most. Answers what was read first and last.
-pub(crate) async fn watch_for_report(
-    client: &Client,
-    node_name: &str,
-) -> Result<(NodeReport, NodeReport), ShellError> {
-    let first = lease(client, node_name).await?;
-    let mut last = first.clone();
-    for _ in 0..LOOKS_FOR_REPORT {
-        if last.differs_from(&first) {
-            break;
-        }
-        tokio::time::sleep(BETWEEN_LOOKS).await;
-        last = lease(client, node_name).await?;
-    }
-    Ok((first, last))
-}
-
-pub(crate) async fn lease(client: &Client, node_name: &str) -> Result<NodeReport, ShellError> {
-    let leases = Api::<Lease>::namespaced(client.clone(), NODE_LEASES);
-    let lease = within("reading the Node's Lease", leases.get_opt(node_name)).await?;
-    let spec = lease.and_then(|lease| lease.spec).unwrap_or_default();
-    Ok(NodeReport {
-        lease_renewed: spec.renew_time.map(|time| time.0),
-        lease_duration: spec
-            .lease_duration_seconds
-            .map(|seconds| SignedDuration::from_secs(seconds.into())),
-        heartbeat: None,
-    })
-}
-
-/// Reads what a Node carries, live, before it is deleted.
-pub(crate) async fn node_metadata(
-    nodes: &NodeCluster,
-    node_name: &str,
-) -> Result<Option<SavedNode>, ShellError> {
-    let node = whole_node(nodes, node_name).await?;
-    Ok(node
-        .filter(|node| !node.name_any().is_empty())
-        .map(|node| node.saved()))
-}
-
-/// Reads a Node live, as the caches would have it. None where it does not exist or cannot be understood.
-pub(crate) async fn node(nodes: &NodeCluster, node_name: &str) -> Result<Option<Node>, ShellError> {
-    let mut node = whole_node(nodes, node_name).await?;
-    if let Some(node) = &mut node {
-        node.narrow();
-    }
-    Ok(node)
-}
-
-async fn whole_node(nodes: &NodeCluster, node_name: &str) -> Result<Option<Node>, ShellError> {
-    let nodes = Api::<Guarded<Node>>::all(nodes.client.clone());
-    let node = within("reading the Node", nodes.get_opt(node_name)).await?;
-    Ok(node.and_then(|guarded| guarded.0.ok()))
 }

@@ -22,7 +22,6 @@ use crate::watch::denied_permissions::{CLUSTERS, DeniedPermissions, HEALTH_CHECK
 use crate::watch::indexed_store::{Indexed, IndexedStore};
 use crate::watch::indexes::MachineIndex;
 use crate::watch::lost_nodes::LostNodes;
-use crate::watch::machine_key::MachineKey;
 use crate::watch::watching::{Watches, watch_all};
 
 /// The caches of everything that is watched.
@@ -168,13 +167,6 @@ impl Caches {
             MachineApi::OpenShift => &self.openshift,
             MachineApi::ClusterApi => &self.cluster_api,
         }
-    }
-
-    /// The Machines that a key may mean: of one API, or of both where it does not say which.
-    pub(crate) fn meant(&self, key: &MachineKey) -> impl Iterator<Item = Arc<Guarded<Machine>>> {
-        let apis = MachineApi::ALL.into_iter();
-        let apis = apis.filter(|api| key.means(*api, &key.name));
-        apis.filter_map(|api| self.of(api).machines.get(Some(&key.namespace), &key.name))
     }
 
     /// The Machines of both APIs with a key, with the API that they are of.

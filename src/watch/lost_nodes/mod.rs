@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use jiff::Timestamp;
 use kube::ResourceExt as _;
 use kube::runtime::watcher::Event;
+use remediator_api::guarded::Guarded;
 use remediator_api::views::Node;
 
 use crate::clock::{Clock, Moment};
-use crate::watch::caches::Guarded;
 
 /// Which Node is lost, since when its Ready is Unknown, and its newest heartbeat. A kubelet that reports changes one of
 /// them.

@@ -30,28 +30,28 @@ fn released_for(journal: &Journal) -> Duration {
 /// What a BMC was asked, sorted; checks what is counted apart.
 fn conversation(host: &WorldHost, journal: &Journal) -> Conversation {
     let evidence = journal.evidence.as_ref().expect("Off was proven");
-    let talk = Conversation::of(&host.bmc.journal(), evidence.reads.len());
-    println!("{}: {talk:?} {:?}", host.name, host.bmc.counters());
+    let asked = Conversation::of(&host.bmc.journal(), evidence.reads.len());
+    println!("{}: {asked:?} {:?}", host.name, host.bmc.counters());
     assert!(
-        talk.off_polls <= talk.polls_allowed(),
-        "polls of {}: {talk:?}",
+        asked.off_polls <= asked.polls_allowed(),
+        "polls of {}: {asked:?}",
         host.name
     );
     let watched = watch_allowed(released_for(journal));
     assert!(
-        talk.watch <= watched,
-        "{} may be read {watched} times while it is released: {talk:?}",
+        asked.watch <= watched,
+        "{} may be read {watched} times while it is released: {asked:?}",
         host.name
     );
     let sorted = (
-        talk.identity,
-        talk.force_off,
-        talk.off_proof,
-        talk.on,
-        talk.on_reads,
+        asked.identity,
+        asked.force_off,
+        asked.off_proof,
+        asked.on,
+        asked.on_reads,
     );
     assert_eq!(sorted, (1, 1, 2, 1, 1), "of {}", host.name);
-    talk
+    asked
 }
 
 fn one_connection(counters: &Counters) {
@@ -64,9 +64,9 @@ fn one_connection(counters: &Counters) {
 }
 
 pub(crate) fn assert_cost_with_session(host: &WorldHost, journal: &Journal) {
-    let (talk, counters) = (conversation(host, journal), host.bmc.counters());
+    let (asked, counters) = (conversation(host, journal), host.bmc.counters());
     assert_eq!(
-        counters.requests - talk.apart(),
+        counters.requests - asked.apart(),
         FLOOR_WITH_SESSION,
         "{counters:?}"
     );
@@ -76,10 +76,10 @@ pub(crate) fn assert_cost_with_session(host: &WorldHost, journal: &Journal) {
 
 /// Learning that there are no sessions is counted apart: the root, and one login that is refused.
 pub(crate) fn assert_cost_with_basic(host: &WorldHost, journal: &Journal) {
-    let (talk, counters) = (conversation(host, journal), host.bmc.counters());
+    let (asked, counters) = (conversation(host, journal), host.bmc.counters());
     let learned = counters.session_create + counters.other + counters.service_root;
     assert!(learned <= 2, "{learned} questions for sessions: {counters:?}");
-    assert_eq!(counters.requests - talk.apart() - learned, FLOOR, "{counters:?}");
+    assert_eq!(counters.requests - asked.apart() - learned, FLOOR, "{counters:?}");
     assert_eq!(counters.session_delete, 0);
     one_connection(&counters);
 }

@@ -22,13 +22,13 @@ pub(super) fn signal_is_gone(candidate: &Candidate<'_>) -> Option<Ineligible> {
             if machine.state.triggered || is_another {
                 return None;
             }
-            let reason = if cleared_by_us {
-                Reason::Recovered
-            } else {
-                Reason::TriggerWithdrawn
-            };
             let detail = format!("the trigger annotation of Machine {} is gone", machine.name);
-            Some(Rule::Requested.because(reason, detail))
+            Some(if cleared_by_us {
+                // It was taken off because the Node is healthy.
+                Rule::Unhealthy.because(Reason::Recovered, detail)
+            } else {
+                Rule::Requested.because(Reason::TriggerWithdrawn, detail)
+            })
         }
     }
 }

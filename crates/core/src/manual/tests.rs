@@ -1,6 +1,6 @@
 use super::*;
 use crate::power::Protocol;
-use crate::power_command::Refusal;
+use crate::power_command::{CommandCame, Refusal};
 
 type Answer = Result<CommandAnswer, CommandError>;
 
@@ -17,7 +17,7 @@ fn busy() -> CommandAnswer {
 /// Sent, and nobody answered.
 fn unknown() -> Answer {
     Err(CommandError {
-        may_have_been_executed: true,
+        came: CommandCame::Unknown,
         obstacle: Obstacle::new(Reason::BmcUnreachable, "no answer"),
     })
 }

@@ -65,18 +65,21 @@ pub enum Refusal {
 /// No definite answer came.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandError {
-    /// Whether the command may have been carried out all the same.
-    pub may_have_been_executed: bool,
+    /// How far the command came.
+    pub came: CommandCame,
     /// What went wrong.
     pub obstacle: Obstacle,
 }
 
-impl CommandError {
-    /// Whether the command was never sent, because there was no connection. That a BMC rejects the login, or denies
-    /// the command, is an answer.
-    pub fn never_left(&self) -> bool {
-        !self.may_have_been_executed && self.obstacle.reason == Reason::BmcUnreachable
-    }
+/// How far a command came that got no definite answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommandCame {
+    /// It was never sent, because there was no connection.
+    NotSent,
+    /// It was not carried out: the BMC rejected the login, denied the command, or answered with something else.
+    NotExecuted,
+    /// It was sent, and may have been carried out.
+    Unknown,
 }
 
 /// Where one command stands.
@@ -108,7 +111,7 @@ impl Sent {
                     Delivery::Refused(self.at, Obstacle::new(Reason::BmcCommandRefused, text))
                 }
             },
-            Err(error) if error.may_have_been_executed => {
+            Err(error) if error.came == CommandCame::Unknown => {
                 Delivery::Unknown(self.at, Some(error.obstacle.clone()))
             }
             Err(error) => Delivery::Refused(self.at, error.obstacle.clone()),

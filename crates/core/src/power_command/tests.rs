@@ -39,9 +39,9 @@ fn refused(class: Refusal) -> CommandAnswer {
 
 #[test]
 fn what_counts_as_acknowledged() {
-    let unanswered = |may_have_been_executed| {
+    let unanswered = |came| {
         Err(CommandError {
-            may_have_been_executed,
+            came,
             obstacle: why(Reason::BmcUnreachable),
         })
     };
@@ -58,9 +58,9 @@ fn what_counts_as_acknowledged() {
         (Ok(refused(Refusal::Unsupported)), no()),
         (Ok(refused(Refusal::SessionEnded)), no()),
         (Ok(refused(Refusal::Failed)), failed),
-        (unanswered(true), lost),
+        (unanswered(CommandCame::Unknown), lost),
         (
-            unanswered(false),
+            unanswered(CommandCame::NotSent),
             Delivery::Refused(at(0), why(Reason::BmcUnreachable)),
         ),
     ] {

@@ -109,7 +109,7 @@ impl Step<'_> {
 
 /// What the first rule that is broken means for an escalation.
 fn not_escalated(machine: &Machine, first: Ineligible) -> NotEscalated {
-    if first.rule == Rule::Unhealthy || first.obstacle.reason == Reason::Recovered {
+    if first.rule == Rule::Unhealthy {
         let node = machine.node_name.as_deref().unwrap_or_default();
         NotEscalated::Barred(format!("Node {node} is healthy again"))
     } else if first.rule.ends() || first.rule == Rule::ControlPlane {

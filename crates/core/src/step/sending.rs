@@ -7,9 +7,9 @@ use crate::decision::Observation;
 use crate::facts::Obstacle;
 use crate::journal::{Intent, Verb};
 use crate::observed::{PowerRead, Sent};
-use crate::phase::{Phase, Reason};
+use crate::phase::Reason;
 use crate::power::PowerState;
-use crate::power_command::{CommandError, Delivery, POWER_OFFS_LIMIT, Pace};
+use crate::power_command::{CommandCame, Delivery, POWER_OFFS_LIMIT, Pace};
 
 /// Distance of reads that say Off while the Node reports. Two of them have to be young at once.
 const CONTRADICTED_SPACING: SignedDuration = SignedDuration::from_secs(4);
@@ -40,17 +40,19 @@ impl<'a> Step<'a> {
         is_first
             && match self.delivery(intent) {
                 Delivery::Unsent => true,
-                // What the API server did not take was not done.
-                Delivery::Refused(..) => self.never_left() || self.journal.phase == Phase::Holding,
+                Delivery::Refused(..) => self.never_sent(),
                 Delivery::Acknowledged(_) | Delivery::Unknown(..) => false,
             }
     }
 
     /// Whether the last command found no connection to be sent over.
-    fn never_left(&self) -> bool {
+    fn never_sent(&self) -> bool {
         let sent = self.facts.observed.sent.as_ref();
         let of_this = sent.filter(|sent| Some(sent.intent) == self.journal.intent_key());
-        of_this.is_some_and(|sent| sent.answer.as_ref().is_err_and(CommandError::never_left))
+        of_this.is_some_and(|sent| {
+            let error = sent.answer.as_ref().err();
+            error.is_some_and(|error| error.came == CommandCame::NotSent)
+        })
     }
 
     /// Tells people that the BMC failed over a command, once it said so.
@@ -91,7 +93,7 @@ impl<'a> Step<'a> {
         }
         if is_sent_again {
             // One that was never sent is journalled anew under its number.
-            let next = i32::from(!self.never_left());
+            let next = i32::from(!self.never_sent());
             return self.journal_power_off_again(intent.sends.saturating_add(next));
         }
         // Every acknowledgement was lost, and without one Off is no proof: the host is brought back.

@@ -6,7 +6,6 @@ use crate::eligibility::{self, Candidate, Eligible, Rule};
 use crate::facts::{Facts, Lookup, Node, Objects, Obstacle};
 use crate::identity::SystemUuid;
 use crate::journal::{Journal, Subject};
-use crate::phase::Reason;
 
 /// Why nothing is powered off.
 #[derive(Debug)]
@@ -38,7 +37,7 @@ pub(super) fn examine<'a>(
     };
     eligibility::examine(&candidate, now).map_err(|obstacles| {
         let first = obstacles.into_first();
-        if first.rule == Rule::Unhealthy || first.obstacle.reason == Reason::Recovered {
+        if first.rule == Rule::Unhealthy {
             NotDue::Recovered
         } else if first.rule.ends() {
             NotDue::Withdrawn(first.obstacle)

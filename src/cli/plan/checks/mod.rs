@@ -21,9 +21,9 @@ use remediator_core::machine_api::MachineApi;
 use remediator_core::phase::Reason;
 use serde::Serialize;
 
-use crate::cli::plan::PlanSnapshot;
 use crate::cli::plan::decision::{Asks, Opinion, Remediation, Says, standing};
 use crate::cli::plan::evaluators::EvaluatedBy;
+use crate::cli::plan::snapshot::PlanSnapshot;
 use crate::mhc::namespace_snapshot::NamespaceSnapshot;
 use crate::mhc::{CheckKey, check_inputs};
 use crate::watch::caches::Caches;

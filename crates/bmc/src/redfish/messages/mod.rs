@@ -11,6 +11,8 @@ use crate::redact::Redactor;
 /// "Not ready yet", said in a 400: Dell (`SYS518`, `SWC0700`) and HPE after a power operation
 /// (openstack/sushy `connector.py`, quadsproject/badfish issue 129).
 const NOT_READY: [&str; 3] = ["SYS518", "SWC0700", "InvalidOperationForSystemState"];
+/// The host is in that state: DMTF Base registry, and Dell (NVIDIA/libredfish `network.rs`).
+const ALREADY: [&str; 2] = [".NoOperation", ".PSU501"];
 /// The table of sessions is full: DMTF Base registry, and Dell (stmcginnis/gofish issue 75).
 const SESSIONS_FULL: [&str; 2] = ["SessionLimitExceeded", "RAC0218"];
 /// HPE answers a wrong password with a 400 of this message.
@@ -73,11 +75,13 @@ impl Messages {
         self.is_error && (self.listed.is_empty() || !self.listed.iter().all(good))
     }
 
-    /// Whether the BMC says that nothing had to be done.
+    /// Whether the BMC says that nothing had to be done: by the identifier of a message. What it says in words may be
+    /// about something else.
     pub(super) fn says_already(&self) -> bool {
-        let already = |text: &str| text.to_ascii_lowercase().contains("already");
-        let mut listed = self.listed.iter();
-        listed.any(|(id, text)| id.ends_with(".NoOperation") || already(text)) || already(&self.fallback)
+        // `error.code` is an identifier, too (DSP0266, "Error responses"), and is first there.
+        let code = self.fallback.split(' ').take(1);
+        let mut identifiers = self.listed.iter().map(|(id, _)| id.as_str()).chain(code);
+        identifiers.any(|id| ALREADY.iter().any(|already| id.ends_with(already)))
     }
 
     /// Whether the BMC says that it is not ready.

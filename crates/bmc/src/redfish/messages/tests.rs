@@ -7,6 +7,7 @@ fn errors_are_found_in_every_shape() {
     for (body, denies, already, ready) in [
         (&br#"{"error":{}}"#[..], true, false, true),
         (br#"{"error":{"@Message.ExtendedInfo":{"MessageId":"IDRAC.2.8.PSU501","Message":"The server is ALREADY off."}}}"#, true, true, true),
+        (br#"{"error":{"@Message.ExtendedInfo":{"MessageId":"x.Y","Message":"A firmware update is already running."}}}"#, true, false, true),
         (br#"{"error":{"@Message.ExtendedInfo":[{"MessageId":"IDRAC.2.8.SYS518"}]}}"#, true, false, false),
         (br#"{"@Message.ExtendedInfo":[{"MessageId":"Base.1.0.Success"}]}"#, false, false, true),
         (br#"{"error":{"@Message.ExtendedInfo":[{"MessageId":"Base.1.9.NoOperation"}]}}"#, false, true, true),

@@ -113,7 +113,13 @@ async fn answers_to_commands_are_told_apart() {
         (200, says("Base.1.18.GeneralError", "broken"), "Failed"),
         (200, "<html></html>".to_owned(), "BmcOutcomeUnknown"),
         (409, says("IDRAC.2.8.PSU501", ""), "already"),
-        (400, says("x.Y", "The server is already powered off."), "already"),
+        (400, says("Base.1.18.NoOperation", ""), "already"),
+        // Words decide nothing: they may be about something else.
+        (
+            400,
+            says("x.Y", "A firmware update is already running."),
+            "Unsupported",
+        ),
         (
             400,
             says("Base.1.8.ActionParameterNotSupported", ""),

@@ -125,7 +125,7 @@ fn what_a_monitor_says_is_an_end_only_where_it_says_so() {
         (201, "{}".to_owned()),
         (204, String::new()),
         (307, String::new()),
-        (400, error.replace("fuse 7", "it is already off")),
+        (400, error.replace("InternalError", "NoOperation")),
         (401, error.clone()),
         (403, error.clone()),
         (404, error.clone()),

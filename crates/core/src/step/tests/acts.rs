@@ -13,7 +13,7 @@ use crate::node_lease::NodeLease;
 use crate::observed::{IntentKey, PowerRead, Reading, Sent};
 use crate::phase::Phase;
 use crate::power::{PowerState, Protocol};
-use crate::power_command::{CommandAnswer, CommandError, Refusal};
+use crate::power_command::{CommandAnswer, CommandCame, CommandError, Refusal};
 
 /// How long after a command that counts as perhaps carried out it is carried out: less than the 20 s after
 /// which it counts as lost.
@@ -201,7 +201,7 @@ impl Sim {
                 let member = self.world.node().is_some() && self.world.registered <= looked;
                 self.cycled_a_member |= member || self.live_check.is_none();
             } else {
-                self.unheld_power_off |= !self.holds_at_last_look();
+                self.unheld_power_off |= !self.holds_at_live_check();
             }
             let is_first = self
                 .journal
@@ -224,14 +224,16 @@ impl Sim {
             self.world
                 .command_after(late, verb == Verb::PowerOn, self.cause(attempt));
         }
-        let unanswered = |may_have_been_executed| {
+        let unanswered = |came| {
             Err(CommandError {
-                may_have_been_executed,
+                came,
                 obstacle: unreachable(),
             })
         };
         let answer = match fault {
-            Fault::AnswerLost | Fault::CarriedOutLate | Fault::CommandLost => unanswered(true),
+            Fault::AnswerLost | Fault::CarriedOutLate | Fault::CommandLost => {
+                unanswered(CommandCame::Unknown)
+            }
             Fault::Refused => Ok(CommandAnswer::Refused {
                 class: Refusal::Busy,
                 text: "no".to_owned(),
@@ -249,7 +251,7 @@ impl Sim {
                 if self.world.bmc.reachable {
                     Ok(CommandAnswer::Accepted)
                 } else {
-                    unanswered(false)
+                    unanswered(CommandCame::NotSent)
                 }
             }
         };

@@ -129,7 +129,7 @@ fn a_cluster_that_cannot_be_asked_is_waited_for() {
 }
 
 #[test]
-fn a_cluster_that_goes_away_before_the_last_look_stops_the_power_off() {
+fn a_cluster_that_goes_away_before_the_live_check_stops_the_power_off() {
     let mut sim = in_a_workload_cluster();
     sim.run_until(|sim| sim.journal.phase == Phase::PoweringOff);
     assert_eq!(sim.power_offs(), 0);

@@ -420,7 +420,7 @@ fn a_node_that_recovers_or_a_request_that_is_deleted_ends_it() {
 }
 
 #[test]
-fn the_release_is_written_within_seconds_of_the_last_look() {
+fn the_release_is_written_within_seconds_of_the_live_check() {
     let mut sim = asked();
     sim.person_says_off(true);
     sim.run_until(|sim| sim.world.tainted());

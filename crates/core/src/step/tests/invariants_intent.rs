@@ -18,7 +18,7 @@ type Identity = (
 );
 
 /// A remediation whose power-off is journalled; the live check comes next.
-pub(super) fn before_the_last_look() -> Sim {
+pub(super) fn before_the_live_check() -> Sim {
     let mut sim = Sim::new();
     sim.run_until(|sim| matches!(sim.decide().act, Some(Act::Observe(Observation::LiveCheck))));
     sim.journal_only();
@@ -120,7 +120,7 @@ fn invariant_5_right_host_by_the_stated_uuid() {
 
 #[test]
 fn invariant_5_right_host_is_checked_again_when_the_reading_is_old() {
-    let mut sim = before_the_last_look();
+    let mut sim = before_the_live_check();
     sim.world.bmc.uuid = Some("51c4b3a2-9d0e-4f6a-8b7c-1e2d3f4a5b6c".to_owned());
     sim.observed.reads.clear();
 
@@ -131,7 +131,7 @@ fn invariant_5_right_host_is_checked_again_when_the_reading_is_old() {
 }
 
 #[test]
-fn invariant_6_last_look() {
+fn invariant_6_live_check() {
     let changes: [(&str, Change); 15] = [
         ("recovered", |sim| sim.world.revive()),
         ("paused", |sim| {
@@ -169,7 +169,7 @@ fn invariant_6_last_look() {
         ("lead lost", |sim| sim.leads = false),
     ];
     for (what, change) in changes {
-        let mut sim = before_the_last_look();
+        let mut sim = before_the_live_check();
 
         change(&mut sim);
         let end = sim.world.now + 9_000;
@@ -183,8 +183,8 @@ fn invariant_6_last_look() {
 }
 
 #[test]
-fn invariant_6_last_look_clears_the_trigger_of_a_recovered_node() {
-    let mut sim = before_the_last_look();
+fn invariant_6_live_check_clears_the_trigger_of_a_recovered_node() {
+    let mut sim = before_the_live_check();
     sim.world.revive();
 
     sim.run();
@@ -197,7 +197,7 @@ fn invariant_6_last_look_clears_the_trigger_of_a_recovered_node() {
 }
 
 #[test]
-fn invariant_6_last_look_also_comes_before_a_repeated_command() {
+fn invariant_6_live_check_also_comes_before_a_repeated_command() {
     let changes: [(&str, Change); 5] = [
         ("paused", |sim| {
             sim.world.objects.policy = Lookup::Present(Policy::in_tests(true));
@@ -215,7 +215,7 @@ fn invariant_6_last_look_also_comes_before_a_repeated_command() {
         }),
     ];
     for (what, change) in changes {
-        let mut sim = before_the_last_look();
+        let mut sim = before_the_live_check();
         sim.crash();
 
         change(&mut sim);
@@ -235,8 +235,8 @@ fn invariant_6_nothing_is_powered_off_without_any_look() {
 }
 
 #[test]
-fn invariant_6_a_look_from_before_the_intent_is_not_the_last_look() {
-    let mut sim = before_the_last_look();
+fn invariant_6_a_look_from_before_the_intent_is_not_the_live_check() {
+    let mut sim = before_the_live_check();
     sim.turn(Fault::None);
     let mut look = sim.live_check.clone().expect("there was a look");
     let intent = sim.journal.intent.clone().expect("journalled");

@@ -1,6 +1,6 @@
 //! Invariants 8, 9 and 12: recovery, the unknown, and hosts that are refused.
 
-use super::invariants_intent::{Change, before_the_last_look};
+use super::invariants_intent::{Change, before_the_live_check};
 use super::shell::{Sim, millis, strategy};
 use super::world::{Cause, at};
 use crate::decision::Effect;
@@ -112,7 +112,7 @@ fn invariant_9_unknown_stops() {
         }),
     ];
     for (what, reason, unknown) in unknowns {
-        for start in [Sim::new(), before_the_last_look()] {
+        for start in [Sim::new(), before_the_live_check()] {
             let mut sim = start;
             unknown(&mut sim);
             sim.run();
@@ -320,7 +320,7 @@ fn invariant_13_a_deleted_remediation_whose_looks_all_fail_stays_until_a_person_
 #[test]
 fn what_the_policy_does_not_allow_waits_untouched_and_begins_when_it_is_allowed() {
     for narrow in [namespace_not_allowed, strategy_not_allowed] {
-        for start in [Sim::new(), before_the_last_look()] {
+        for start in [Sim::new(), before_the_live_check()] {
             let mut sim = start;
             narrow(&mut sim);
             let refused = [Reason::NamespaceNotAllowed, Reason::StrategyNotAllowed];

@@ -9,7 +9,7 @@ use crate::facts::{Lookup, Obstacle};
 use crate::metal3::{HoldWrite, HostView, Manager};
 use crate::observed::{IntentKey, Reading, Sent};
 use crate::phase::{Phase, Reason};
-use crate::power_command::{CommandAnswer, CommandError};
+use crate::power_command::{CommandAnswer, CommandCame, CommandError};
 use crate::step::step;
 
 /// How soon the operator looks at a BareMetalHost whose annotations have changed.
@@ -179,7 +179,7 @@ impl Sim {
     fn note_hold_sent(&mut self, refused: bool, is_lost: bool) {
         let intent = self.journal.intent.clone().expect("an intent is journalled before a hold");
         let unanswered = CommandError {
-            may_have_been_executed: is_lost,
+            came: if is_lost { CommandCame::Unknown } else { CommandCame::NotSent },
             obstacle: Obstacle::new(Reason::ApiWriteRefused, "the API server did not take it"),
         };
         self.observed.sent = Some(Sent {

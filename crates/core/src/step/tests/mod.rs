@@ -49,6 +49,6 @@ mod waits;
 mod watching;
 mod without_node;
 mod without_node_exploration;
-mod without_node_last_look;
+mod without_node_live_check;
 mod without_node_refusals;
 mod world;

@@ -69,7 +69,7 @@ fn what_is_held_of_the_node_that_the_machine_had_before_goes_first() {
 }
 
 #[test]
-fn where_nobody_agrees_by_leases_the_last_look_is_enough() {
+fn where_nobody_agrees_by_leases_the_live_check_is_enough() {
     for (known, reads) in [(true, 0), (false, 1)] {
         let mut sim = Sim::new();
         sim.leases_were_unused = known;
@@ -83,7 +83,7 @@ fn where_nobody_agrees_by_leases_the_last_look_is_enough() {
 }
 
 #[test]
-fn others_that_came_since_are_found_by_the_last_look() {
+fn others_that_came_since_are_found_by_the_live_check() {
     for held in [false, true] {
         let mut sim = Sim::among_others();
         sim.leases_were_unused = true;
@@ -199,7 +199,7 @@ fn what_another_health_checker_holds_is_another_s() {
 }
 
 #[test]
-fn what_is_seen_at_the_last_look_takes_the_power_off_back() {
+fn what_is_seen_at_the_live_check_takes_the_power_off_back() {
     let unreadable = || Err(Obstacle::new(Reason::NodeLeaseUnreadable, "no answer"));
     for (seen, reason) in [
         (Ok(NodeLease::Free), Reason::Accepted),

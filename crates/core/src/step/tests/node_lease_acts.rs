@@ -153,7 +153,7 @@ impl Sim {
     }
 
     /// Whether the look that a power-off is sent on found the Lease held for us, or no use for one.
-    pub(super) fn holds_at_last_look(&self) -> bool {
+    pub(super) fn holds_at_live_check(&self) -> bool {
         let looked = self
             .live_check
             .as_ref()

@@ -97,7 +97,7 @@ fn a_request_that_was_told_to_stop_before_it_acted_does_nothing() {
 }
 
 #[test]
-fn a_request_that_was_told_to_stop_at_the_last_look_does_nothing() {
+fn a_request_that_was_told_to_stop_at_the_live_check_does_nothing() {
     let mut sim = Sim::of_a_node();
     sim.run_until(|sim| sim.journal.phase == Phase::PoweringOff);
     sim.told_to_stop = true;

@@ -8,7 +8,7 @@ use crate::facts::Obstacle;
 use crate::journal::Verb;
 use crate::observed::{IntentKey, Observed, PowerRead, Sent};
 use crate::phase::{Phase, Reason};
-use crate::power_command::{CommandAnswer, CommandError, Refusal};
+use crate::power_command::{CommandAnswer, CommandCame, CommandError, Refusal};
 
 const WORDS: &str = "its task ended in Exception";
 
@@ -126,17 +126,17 @@ fn only_an_acknowledgement_before_the_read_is_taken_back() {
             retry_after: None,
         })
     };
-    let none = |may_have_been_executed| {
+    let none = |came| {
         Err(CommandError {
-            may_have_been_executed,
+            came,
             obstacle: Obstacle::new(Reason::BmcUnreachable, "x"),
         })
     };
     for (answer, sent, expected) in [
         (Ok(CommandAnswer::Accepted), 1_000, failed(WORDS)),
         (Ok(CommandAnswer::Accepted), 1_001, Ok(CommandAnswer::Accepted)),
-        (none(false), 0, none(false)),
-        (none(true), 0, none(true)),
+        (none(CommandCame::NotExecuted), 0, none(CommandCame::NotExecuted)),
+        (none(CommandCame::Unknown), 0, none(CommandCame::Unknown)),
         (failed("earlier words"), 0, failed("earlier words")),
     ] {
         let mut observed = Observed {

@@ -7,7 +7,7 @@ use crate::admission::Stage;
 use crate::decision::{Act, Effect, Observation};
 use crate::observed::IntentKey;
 use crate::phase::{Phase, Reason};
-use crate::power_command::CommandError;
+use crate::power_command::{CommandCame, CommandError};
 use crate::quarantine;
 
 /// A brown-out of the API server: every live check is older when it is there than it may be.
@@ -205,24 +205,27 @@ fn a_command_that_the_bmc_refused_was_sent() {
     assert!(quarantine::since(&sim.journal, false).is_some());
 }
 
+/// A BMC that rejects the login, or denies the command, is there.
 #[test]
-fn what_never_left_is_told_by_what_it_failed_over() {
-    let error = |may_have_been_executed, reason| {
-        let mut obstacle = unreachable();
-        obstacle.reason = reason;
-        CommandError {
-            may_have_been_executed,
-            obstacle,
+fn an_attempt_whose_command_found_no_connection_is_none_and_one_that_was_answered_is() {
+    for (came, attempts) in [(CommandCame::NotSent, 0), (CommandCame::NotExecuted, 1)] {
+        let mut sim = Sim::new();
+        let mut was_sent = false;
+        for _ in 0..5_000 {
+            let is_command = matches!(sim.decide().act, Some(Act::Effect(Effect::PowerOff { .. })));
+            sim.turn(if is_command { Fault::Refused } else { Fault::None });
+            if let Some(sent) = sim.observed.sent.as_mut().filter(|_| is_command) {
+                was_sent = true;
+                let obstacle = unreachable();
+                sent.answer = Err(CommandError { came, obstacle });
+            }
+            if was_sent && sim.journal.phase != Phase::PoweringOff {
+                break;
+            }
         }
-    };
-    for (error, expected) in [
-        (error(false, Reason::BmcUnreachable), true),
-        (error(true, Reason::BmcUnreachable), false),
-        (error(false, Reason::BmcForbidden), false),
-        (error(false, Reason::BmcCredentialsRejected), false),
-        (error(false, Reason::BmcProtocolError), false),
-    ] {
-        assert_eq!(error.never_left(), expected, "{error:?}");
+        assert!(was_sent && sim.journal.phase != Phase::PoweringOff);
+        assert_eq!(sim.journal.attempt, attempts, "{came:?}: {}", sim.journal.message);
+        assert!(sim.world.host.edges.is_empty());
     }
 }
 

@@ -87,7 +87,7 @@ fn a_pause_between_attempts_does_not_hide_a_host_that_was_left_off() {
 }
 
 #[test]
-fn a_last_look_that_always_objects_ends_with_the_time_to_begin() {
+fn a_live_check_that_always_objects_ends_with_the_time_to_begin() {
     let mut sim = Sim::new();
     sim.world.lease.lease_renewed = Some(at(100_000_000));
 

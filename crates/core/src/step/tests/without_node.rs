@@ -144,7 +144,7 @@ fn a_node_that_joins_before_the_power_off_is_left_alone() {
 }
 
 #[test]
-fn invariant_6_last_look_at_all_nodes_where_there_is_none() {
+fn invariant_6_live_check_at_all_nodes_where_there_is_none() {
     let mut sim = Sim::without_node(false);
     sim.run_until(|sim| sim.journal.phase == Phase::PoweringOff && sim.live_check.is_some());
     let look = sim.live_check.as_mut().expect("it looked");

@@ -1,11 +1,4 @@
 //! What a cluster offers: CRDs of others, tables, identities, the audit log.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test reports by panicking, and so do its helpers"
-)]
 
 use std::time::Duration;
 
@@ -298,7 +291,7 @@ async fn guest() {
 async fn an_existing_cluster_is_taken_as_it_is() {
     let cluster = control_plane().await.unwrap().cluster();
     let guest = DaemonCommand::new("guest", std::env::current_exe().unwrap())
-        .args(["guest", "--exact", "--nocapture"])
+        .args(["cluster::guest", "--exact", "--nocapture"])
         .env(GUEST, "1")
         .env("USE_EXISTING_CLUSTER", "true")
         .env("KUBECONFIG", cluster.admin_kubeconfig_file().unwrap())

@@ -1,11 +1,4 @@
 //! A child process can be heard, frozen, measured and ended.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test reports by panicking, and so do its helpers"
-)]
 
 use std::time::Duration;
 

@@ -93,6 +93,14 @@ pub fn is_release(event: &AuditEvent, node: &str) -> bool {
     event.resource.name == node && releases_a_node(event)
 }
 
+/// Whether an event deleted all of a kind, whatever their names: Nodes, or the Machines of this namespace, which take
+/// their Nodes with them. Nobody has proven anything of all of them.
+fn deletes_all(event: &AuditEvent, namespace: &str) -> bool {
+    let resource = event.resource.resource.as_str();
+    let here = resource == "nodes" || (resource == "machines" && event.resource.namespace == namespace);
+    event.verb == "deletecollection" && here && may_have_happened(event)
+}
+
 fn releases_a_node(event: &AuditEvent) -> bool {
     if event.resource.resource != "nodes" || !may_have_happened(event) {
         return false;
@@ -106,7 +114,7 @@ fn releases_a_node(event: &AuditEvent) -> bool {
         taints.is_some_and(|taints| taints.to_string().contains(keys::OUT_OF_SERVICE_TAINT))
     };
     match event.verb.as_str() {
-        "delete" | "deletecollection" => true,
+        "delete" => true,
         "create" | "update" | "patch" => event.request_object.as_ref().is_some_and(taints),
         _ => false,
     }
@@ -159,6 +167,9 @@ fn judge(world: &World, in_nodes_cluster: bool, event: &AuditEvent) -> Option<Br
     if is_deletion_of_workloads(event) {
         let here = [&world.namespace, &world.pods, &String::new()].contains(&&event.resource.namespace);
         return here.then(|| breach("takes what only a release may".to_owned()))?;
+    }
+    if deletes_all(event, &world.namespace) {
+        return breach("takes all, whatever their power".to_owned());
     }
     if is_deletion_of_a_machine(event) && event.resource.namespace == world.namespace {
         let not_booted = host().map(not_booted).unwrap_or_default();
@@ -246,3 +257,6 @@ fn judged(world: &World) -> Result<Vec<Breach>> {
         asked.unwrap_or_else(|_| anyhow::bail!("the judge panicked"))
     })
 }
+
+#[cfg(test)]
+mod tests;

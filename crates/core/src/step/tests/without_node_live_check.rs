@@ -41,7 +41,7 @@ fn a_host_that_is_found_elsewhere_meanwhile_is_not_powered_off() {
 }
 
 #[test]
-fn invariant_6_last_look_at_a_machine_without_a_node() {
+fn invariant_6_live_check_at_a_machine_without_a_node() {
     let changes: [(&str, Change); 4] = [
         ("it is deleted", |sim| {
             sim.world.edit_machine(|machine| machine.state.deleting = true);

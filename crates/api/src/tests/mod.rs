@@ -1,16 +1,6 @@
 //! The examples of the documents that users of health checks know, read as the daemon reads them from an API
 //! server, and judged by the core.
-
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::arithmetic_side_effects,
-    reason = "a test that fails says so"
-)]
-
-// The paths of the shared fixtures begin at the root of the core.
-use remediator_core::{facts, health};
+#![allow(clippy::arithmetic_side_effects, reason = "a test that fails says so")]
 
 mod machine_health_checks;
 mod node_health_check;

@@ -9,7 +9,7 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use super::objects::now;
-use remediator_api::views::{Node, NodeHealthCheck};
+use crate::views::{Node, NodeHealthCheck};
 use remediator_core::facts::Lookup;
 use remediator_core::health::{Health, HealthCheck, judge};
 

@@ -1,11 +1,4 @@
 //! The control plane is the pinned one, stops when told, and never stays behind.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test reports by panicking, and so do its helpers"
-)]
 
 use std::time::Duration;
 
@@ -92,7 +85,7 @@ async fn victim() {
 #[tokio::test]
 async fn a_killed_test_process_leaves_nothing_behind() {
     let victim = DaemonCommand::new("victim", std::env::current_exe().unwrap())
-        .args(["victim", "--exact", "--nocapture"])
+        .args(["control_plane::victim", "--exact", "--nocapture"])
         .env(VICTIM, "1")
         .spawn()
         .unwrap();

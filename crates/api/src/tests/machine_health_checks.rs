@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 
 use super::objects::Change as _;
 use super::objects::{ago, cluster, counts, labels, now, summary, worker};
-use remediator_api::guarded::Guarded;
-use remediator_api::views::cluster_api::{FromClusterApi as _, Version};
-use remediator_api::views::{Machine, MachineHealthCheck};
+use crate::guarded::Guarded;
+use crate::views::cluster_api::{FromClusterApi as _, Version};
+use crate::views::{Machine, MachineHealthCheck};
 use remediator_core::eligibility::{self, Candidate, Rule};
 use remediator_core::facts::{Lookup, Obstacle};
 use remediator_core::health::assess::{Stopped, assess};
