@@ -25,7 +25,7 @@ use crate::bmc_access::bmc_obstacle::obstacle;
 use crate::bmc_access::cluster_networks;
 use crate::bmc_access::host::{HostTrust, ResolvedHost};
 use crate::bmc_access::login::Login;
-use crate::bmc_access::rejected_credentials::Rejection;
+use crate::bmc_access::rejected_credentials::{Rejection, Taker};
 use crate::bmc_access::{BmcAccess, journalled, login};
 use crate::watch::caches;
 
@@ -38,6 +38,8 @@ pub(crate) struct Conversation {
     route: Route,
     /// Whether the BMC took the login in this conversation.
     logged_in: AtomicBool,
+    /// Whether a host has to be brought back for which it took the Secret.
+    took_secret: bool,
     /// `namespace/name`.
     secret: String,
     /// Session of the journal, until it is known to have ended.
@@ -72,6 +74,7 @@ impl Conversation {
             Asker::Check(namespace) => (namespace.to_owned(), None, Urgency::Background),
         };
         let begun = remediation.and_then(Begun::of);
+        let took_secret = begun.as_ref().is_some_and(|begun| begun.took_secret);
         let (login, target, route) = match access.target(&namespace, host, expected_uuid, begun).await? {
             Ok(target) => target,
             Err(obstacle) => return Ok(Err(obstacle)),
@@ -88,6 +91,7 @@ impl Conversation {
                 host: host.clone(),
                 route,
                 logged_in: AtomicBool::new(false),
+                took_secret,
                 secret: login.secret,
                 version: login.version,
                 predecessor: journal.and_then(|journal| journal.bmc_session.clone()),
@@ -102,6 +106,11 @@ impl Conversation {
             certificate: read.certificate.clone(),
             ..self.route.clone()
         }
+    }
+
+    /// The way to a BMC that has shown no certificate yet.
+    pub(crate) fn route_unanswered(&self) -> Route {
+        self.route.clone()
     }
 
     /// Asks for identity and power state. Dated by this process's clock when the request is sent.
@@ -183,7 +192,8 @@ impl Conversation {
         let obstacle = obstacle(&self.host.place(), error);
         if obstacle.reason == Reason::BmcCredentialsRejected {
             let rejected = &access.rejected;
-            rejected.note_rejection(&self.secret, &self.version, &self.host.address.service());
+            let bmc = self.host.address.service();
+            rejected.note_rejection(&self.secret, &self.version, &bmc, Instant::now());
         }
         obstacle
     }
@@ -193,9 +203,13 @@ impl Conversation {
         if self.logged_in.load(Ordering::Relaxed) {
             return Ok(());
         }
+        let taker = Taker {
+            bmc: &self.host.address.service(),
+            took_it: self.took_secret,
+        };
         match access
             .rejected
-            .holds(&self.secret, &self.version, &self.host.address.service())
+            .offer(&self.secret, &self.version, taker, Instant::now())
         {
             Some(rejection) => Err(rejected_before(&self.host.secret, rejection)),
             None => Ok(()),
@@ -204,7 +218,8 @@ impl Conversation {
 
     fn note_login(&self, access: &BmcAccess) {
         self.logged_in.store(true, Ordering::Relaxed);
-        access.rejected.note_login(&self.secret, &self.version);
+        let bmc = self.host.address.service();
+        access.rejected.note_login(&self.secret, &self.version, &bmc);
     }
 }
 
@@ -264,6 +279,10 @@ fn rejected_before(secret: &str, rejection: Rejection) -> Obstacle {
         Rejection::ByThisBmc => {
             format!("the BMC rejected Secret {secret} before; this version is not tried again")
         }
+        Rejection::ForNow => format!(
+            "the BMC rejects Secret {secret}, which it took before the power-off; it may be restarting, and is \
+             tried again within 5 min"
+        ),
         Rejection::ByOthers(count) => format!(
             "{count} other BMCs rejected Secret {secret} and none took it; this version is not tried any more"
         ),
@@ -283,9 +302,13 @@ fn admitted(
     secrets.insert(login.secret.clone(), login.version.clone());
     drop(secrets);
     let address = &host.address;
+    let taker = Taker {
+        bmc: &address.service(),
+        took_it: begun.as_ref().is_some_and(|begun| begun.took_secret),
+    };
     let rejection = access
         .rejected
-        .holds(&login.secret, &login.version, &address.service());
+        .holds(&login.secret, &login.version, taker, Instant::now());
     if let Some(rejection) = rejection {
         return Err(rejected_before(&host.secret, rejection));
     }
@@ -309,12 +332,16 @@ fn rules_for(
 pub(crate) struct Begun {
     /// The rules under which it was; none in a journal of an earlier version.
     rules: Option<BmcRules>,
+    /// Whether the BMC took the Secret: it has named the host.
+    took_secret: bool,
 }
 
 impl Begun {
     fn of(remediation: &PowerCycleRemediation) -> Option<Self> {
-        to_bring_back(remediation).map(|_| Self {
+        let subject = to_bring_back(remediation)?.subject.as_ref();
+        Some(Self {
             rules: journalled::rules(remediation),
+            took_secret: subject.is_some_and(|subject| subject.protocol.is_some()),
         })
     }
 }

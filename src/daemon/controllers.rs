@@ -35,22 +35,36 @@ pub(crate) struct Parts {
     pub(crate) readiness: Arc<Readiness>,
 }
 
-/// Starts the controllers of remediations, and of triggers on the Machines of each API; and what sets such
-/// triggers.
+/// Starts the controllers of triggers on the Machines of each API, what sets such triggers, and what looks after all
+/// else.
 pub(crate) fn drive(
     parts: &Parts,
-    workload: mpsc::UnboundedReceiver<Change>,
     health_checker_changes: (ChangeSender, UnboundedReceiver<MhcChange>),
     tasks: &mut JoinSet<&'static str>,
 ) {
     let (context, intakes) = (&parts.remediator, &parts.intakes);
-    let caches = context.sources.caches.clone();
+    let caches = &context.sources.caches;
     sweep(context, tasks);
-    on_delete::forget(context, &parts.health_checker.checker, intakes, tasks);
     let (mode_changed, policy_again) = mpsc::unbounded();
     mhc::run(&parts.health_checker, health_checker_changes, mode_changed, tasks);
     let policy_again = stream::select(policy_again, caches.denied.changes());
     judge(&parts.readiness, policy_again, tasks);
+    for stores in [&caches.openshift, &caches.cluster_api] {
+        take_in(caches, stores.clone(), intakes, tasks);
+    }
+}
+
+/// Starts the controller of remediations, once they are listed. Until everything else is, too, it brings hosts back that
+/// may be off, and begins nothing; `all_again` tells that it is.
+pub(crate) fn drive_remediations(
+    parts: &Parts,
+    workload: mpsc::UnboundedReceiver<Change>,
+    all_again: mpsc::UnboundedReceiver<()>,
+    tasks: &mut JoinSet<&'static str>,
+) {
+    let context = &parts.remediator;
+    let caches = context.sources.caches.clone();
+    on_delete::forget(context, &parts.health_checker.checker, &parts.intakes, tasks);
     let in_workload = workload.flat_map({
         let (caches, clusters) = (caches.clone(), context.sources.clusters.workload.clone());
         move |change| stream::iter(of_workload(&caches, &clusters, &change))
@@ -88,11 +102,9 @@ pub(crate) fn drive(
     })
     .reconcile_on(stream::select(on_nodes, on_endpoints))
     .reconcile_on(stream::select(in_workload, in_clusters))
+    .reconcile_all_on(all_again)
     .run(reconcile::reconcile, retry::error_policy, Arc::clone(context));
     run("remediation", remediations, tasks);
-    for stores in [&caches.openshift, &caches.cluster_api] {
-        take_in(&caches, stores.clone(), intakes, tasks);
-    }
 }
 
 /// Starts the intake of triggers on the Machines of one API.

@@ -12,14 +12,15 @@ use kube::{Client, Config};
 use remediator_bmc::Bmcs;
 use remediator_core::phase::Phase;
 use tokio::net::TcpListener;
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 
 use crate::api_call;
 use crate::bmc_access::BmcAccess;
 use crate::bmc_access::cluster_networks::ClusterNetworks;
 use crate::clock::Clock;
-use crate::clusters::workload::WorkloadClusters;
-use crate::daemon::controllers::{Parts, drive};
+use crate::clusters::workload::{Change, WorkloadClusters};
+use crate::daemon::controllers::{Parts, drive, drive_remediations};
 use crate::daemon::prepare;
 use crate::leadership::election::{self, Elected};
 use crate::leadership::gate;
@@ -34,6 +35,7 @@ use crate::snapshot::{Sources, node_lease, remediation_history};
 use crate::watch::api_discovery::ServedClusterApi;
 use crate::watch::caches;
 use crate::watch::caches::{Caches, readable};
+use crate::watch::change_events::{ChangeSender, MhcChange};
 use crate::watch::lost_nodes::LostNodes;
 
 /// How the daemon runs.
@@ -64,6 +66,14 @@ const HAND_OVER: Duration = Duration::from_millis(500);
 
 /// What has to be ended in order.
 type Started = (Parts, Arc<BmcAccess>);
+
+/// What is to be begun once everything is listed.
+struct Later {
+    metrics: Metrics,
+    mhc_changes: (ChangeSender, UnboundedReceiver<MhcChange>),
+    left_in_workload: mpsc::UnboundedReceiver<Change>,
+    all_again: mpsc::UnboundedSender<()>,
+}
 
 /// Runs the daemon until it is told to stop.
 ///
@@ -147,7 +157,8 @@ async fn lead_on(
     tasks: &mut JoinSet<&'static str>,
     started: &mut Option<Started>,
 ) -> anyhow::Result<()> {
-    *started = Some(Box::pin(start(ground, instance, metrics, tasks)).await?);
+    let (begun, later) = Box::pin(start(ground, instance, metrics, tasks)).await?;
+    Box::pin(go_on(started.insert(begun), later, tasks)).await?;
     let ended = name(tasks.join_next().await);
     bail!("the {ended} task ended; the process starts anew")
 }
@@ -174,7 +185,8 @@ async fn serve(
     Ok(())
 }
 
-/// Starts everything in `tasks`.
+/// Starts in `tasks` what is watched, and brings hosts back that are off: that waits for nothing but the list of
+/// remediations.
 async fn start(
     Ground {
         client,
@@ -185,7 +197,7 @@ async fn start(
     instance: String,
     metrics: Metrics,
     tasks: &mut JoinSet<&'static str>,
-) -> anyhow::Result<Started> {
+) -> anyhow::Result<(Started, Later)> {
     let supported = prepare::prepare(&client).await?;
     let lost_nodes = LostNodes::new(clock.clone());
     let cluster_api = ServedClusterApi::default();
@@ -218,15 +230,39 @@ async fn start(
         supported,
         workload,
     ));
-    let (ready, ()) = tokio::join!(caches.ready(), node_lease::learn(&sources));
-    ready.context("a watch ended before it had listed everything")?;
-    let bmc = Arc::new(BmcAccess::new(client, clock.clone(), caches.clone(), networks));
-    count(&metrics, &caches, &bmc.bmcs);
-    tracing::info!(out_of_service_taint = supported, "ready");
+    let listed = caches.remediations.wait_until_ready().await;
+    listed.context("a watch ended before it had listed the remediations")?;
+    let bmc = Arc::new(BmcAccess::new(client, clock, caches, networks));
     let parts = parts(&sources, &bmc, &reporter);
-    parts.remediator.admitted.watched_from(clock.now());
-    drive(&parts, in_workload, mhc_changes, tasks);
-    let leftover = leftover_taints::in_workload(Arc::clone(&parts.remediator), left_in_workload);
+    let (all_again, again) = mpsc::unbounded();
+    drive_remediations(&parts, in_workload, again, tasks);
+    let later = Later {
+        metrics,
+        mhc_changes,
+        left_in_workload,
+        all_again,
+    };
+    Ok(((parts, bmc), later))
+}
+
+/// Starts everything else, which may begin something: once all is listed that it is decided on.
+async fn go_on(
+    (parts, bmc): &Started,
+    later: Later,
+    tasks: &mut JoinSet<&'static str>,
+) -> anyhow::Result<()> {
+    let (remediator, sources) = (&parts.remediator, &parts.remediator.sources);
+    let (ready, ()) = tokio::join!(sources.caches.ready(), node_lease::learn(sources));
+    ready.context("a watch ended before it had listed everything")?;
+    count(&later.metrics, &sources.caches, &bmc.bmcs);
+    let supported = sources.clusters.out_of_service_supported;
+    tracing::info!(out_of_service_taint = supported, "ready");
+    remediator.admitted.watched_from(sources.clock.now());
+    remediator.all_is_listed();
+    // The task that hears this lives as long as the process.
+    let _ = later.all_again.unbounded_send(());
+    drive(parts, later.mhc_changes, tasks);
+    let leftover = leftover_taints::in_workload(Arc::clone(remediator), later.left_in_workload);
     tasks.spawn(async move {
         leftover.await;
         "leftover taint of a workload cluster"
@@ -236,7 +272,7 @@ async fn start(
         holds.await;
         "holds of deleted remediations"
     });
-    Ok((parts, bmc))
+    Ok(())
 }
 
 fn name(ended: Option<Result<&'static str, tokio::task::JoinError>>) -> String {

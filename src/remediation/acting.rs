@@ -107,7 +107,10 @@ impl Acting<'_> {
         let own_node = (verb == Verb::PowerOff).then(|| self.own_node()).flatten();
         let answer = match (own_node, &mut memory.conversation) {
             (Some(obstacle), _) => Some(Err(not_sent(obstacle))),
-            (None, Some(conversation)) => conversation.command(&self.context.bmc, verb, in_time).await,
+            (None, Some(conversation)) => {
+                self.take_host();
+                conversation.command(&self.context.bmc, verb, in_time).await
+            }
             (None, None) => self.send_in_new_conversation(verb, not_after, memory).await,
         };
         let Some(answer) = answer else { return };
@@ -117,7 +120,7 @@ impl Acting<'_> {
             self.context.admitted.note_power_off(&uid, at);
         }
         tracing::info!(remediation = %self.remediation.name_any(), ?verb, ?answer, "power command");
-        memory.observed.sent = Some(Sent {
+        memory.observed.note_sent(Sent {
             intent: key,
             at,
             answer,
@@ -128,6 +131,19 @@ impl Acting<'_> {
     fn own_node(&self) -> Option<Obstacle> {
         let nodes = self.nodes.as_ref().ok()?;
         Admitted::stops_at_own_node(self.context, self.remediation, nodes)
+    }
+
+    /// Whoever brings the host back from memory has no say any more. Not before: what is journalled may be taken back
+    /// unsent, and then nobody else owes the host anything.
+    fn take_host(&self) {
+        if let Some(subject) = self
+            .remediation
+            .journal()
+            .and_then(|journal| journal.subject.as_ref())
+        {
+            let uid = self.remediation.uid().unwrap_or_default();
+            self.context.keepers.take(subject, &uid);
+        }
     }
 
     /// Sends a command in a conversation that has to be begun first. A power-off is not sent: what
@@ -146,6 +162,7 @@ impl Acting<'_> {
         match (&mut memory.conversation, verb, in_time) {
             (Some(_), Verb::PowerOff, _) => None,
             (Some(conversation), Verb::PowerOn, Some(in_time)) => {
+                self.take_host();
                 conversation.command(&self.context.bmc, verb, in_time).await
             }
             (Some(_) | None, _, _) => {

@@ -76,7 +76,11 @@ impl Memory {
             return;
         }
         self.clock_jumps = jumps;
-        self.observed = Observed::default();
+        self.observed = Observed {
+            // How the BMC is reached has no date.
+            route: self.observed.route.take(),
+            ..Observed::default()
+        };
         self.live_check = None;
         self.node_metadata = None;
         self.asked_by = None;
@@ -92,6 +96,7 @@ impl Memory {
         }
         self.asked = now;
         self.observed.reads.clear();
+        self.observed.route = None;
         self.observed.read_failure = None;
         self.end_conversation().await;
     }
@@ -144,6 +149,7 @@ impl Memories {
 mod tests {
     use jiff::Timestamp;
     use remediator_core::facts::Lookup;
+    use remediator_core::journal::Route;
     use remediator_core::observed::{IntentKey, Reading};
     use remediator_core::phase::Reason;
     use remediator_core::{facts, journal};
@@ -164,6 +170,7 @@ mod tests {
             began: at,
             found: Vec::new(),
         });
+        memory.observed.route = Some(Route::default());
         memory.observed.own_intent = Some(IntentKey {
             verb: journal::Verb::PowerOff,
             attempt: 1,
@@ -183,6 +190,7 @@ mod tests {
             memory.notice_jumps(jumps);
             let observed = &memory.observed;
             assert!(observed.read_failure.is_none() && observed.cleanups.is_empty());
+            assert!(observed.route.is_some(), "it has no date");
             assert_eq!(observed.own_intent, None, "what was sent is not known any more");
             assert!(memory.asked_by.is_none() && memory.live_check.is_none());
             assert!(memory.bare_metal_host.is_none());

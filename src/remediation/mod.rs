@@ -21,10 +21,12 @@ pub(crate) mod reconcile;
 pub(crate) mod retry;
 pub(crate) mod sessions;
 pub(crate) mod unanswered;
+pub(crate) mod unlisted;
 pub(crate) mod watching;
 pub(crate) mod writing;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::Timestamp;
 use kube::ResourceExt as _;
@@ -48,6 +50,8 @@ pub(crate) struct Remediator {
     pub(crate) memories: Memories,
     pub(crate) admitted: Arc<Admitted>,
     pub(crate) keepers: Keepers,
+    /// Whether everything is listed that is decided on.
+    all_listed: AtomicBool,
 }
 
 impl Remediator {
@@ -59,7 +63,17 @@ impl Remediator {
             memories: Memories::default(),
             admitted: Arc::default(),
             keepers: Keepers::default(),
+            all_listed: AtomicBool::new(false),
         }
+    }
+
+    /// From now on, something may be begun.
+    pub(crate) fn all_is_listed(&self) {
+        self.all_listed.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_all_listed(&self) -> bool {
+        self.all_listed.load(Ordering::Acquire)
     }
 }
 

@@ -140,7 +140,12 @@ impl Acting<'_> {
         let clock = &self.context.sources.clock;
         if memory.conversation.is_none() {
             match self.open_conversation(memory).await? {
-                Ok(conversation) => memory.conversation = Some(conversation),
+                Ok(conversation) => {
+                    // A person may say that its host is off before the BMC answers.
+                    let unanswered = || conversation.route_unanswered();
+                    memory.observed.route.get_or_insert_with(unanswered);
+                    memory.conversation = Some(conversation);
+                }
                 Err(obstacle) => {
                     self.tell_of_host_left_off(&obstacle, memory);
                     memory.observed.note_own_failure(clock.now(), obstacle);
@@ -213,7 +218,7 @@ impl Acting<'_> {
     /// Why what was read is not of the host that has to be brought back.
     pub(crate) fn another_host(&self, read: &PowerRead) -> Option<String> {
         let subject = to_bring_back(self.remediation)?.subject.as_ref()?;
-        proof::wrong_host(read, subject.at_bmc())
+        proof::another_host(read, subject.at_bmc())
     }
 
     async fn open_conversation(

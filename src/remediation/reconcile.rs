@@ -26,7 +26,7 @@ use crate::remediation::node_reads::{read_what_a_deadline_needs, read_what_a_del
 use crate::remediation::sessions::{end_left_session, has_just_ended};
 use crate::remediation::unanswered::{newest, read_again};
 use crate::remediation::watching::{Watching, needs_the_bmc};
-use crate::remediation::{Remediator, admission, externally_remediated, facts, journal};
+use crate::remediation::{Remediator, admission, externally_remediated, facts, journal, unlisted};
 use crate::snapshot::{host, producers};
 use crate::watch::caches::Guarded;
 use crate::watch::{caches, lookup};
@@ -62,6 +62,9 @@ pub(crate) async fn reconcile(
             field: "metadata.uid",
         });
     };
+    if !unlisted::may_look_after(&context, &remediation) {
+        return Ok(Action::await_change());
+    }
     let memory = context.memories.of(&uid);
     let mut memory = memory.lock().await;
     let outcome = Box::pin(to_rest(&context, &remediation, &mut memory)).await;
@@ -114,7 +117,7 @@ async fn to_rest(
         // A connection to a workload cluster may be replaced at any time. What is decided on the Nodes of
         // one is done there and nowhere else.
         let nodes = context.sources.clusters.nodes_of(&remediation);
-        let facts = facts(
+        let mut facts = facts(
             &context.sources,
             &remediation,
             &nodes,
@@ -122,6 +125,7 @@ async fn to_rest(
             (named, admission),
             now,
         );
+        unlisted::hide(context, &remediation, (&nodes, memory), &mut facts);
         let before = remediation.journal().cloned().unwrap_or_default();
         let decision = step(&before, &facts, now);
         context
@@ -146,6 +150,9 @@ async fn to_rest(
             }
             return Ok(requeue(look_again, (now, jumps), context.sources.clock.moment()));
         };
+        if !unlisted::may_act(context, &act) {
+            return Ok(Action::requeue(LOOK_AGAIN_WITHOUT_LEAD));
+        }
         if is_gone(&act) {
             externally_remediated::take_back(context, &remediation).await;
             if let Some(journal) = remediation.journal().filter(|_| !memory.secret_let_go) {
@@ -190,6 +197,7 @@ async fn look_around(
     now: Timestamp,
 ) -> Result<(Result<ResolvedHost, Obstacle>, Reply), ShellError> {
     let resolved = resolve(context, remediation, memory, now).await?;
+    unlisted::read_node(context, remediation, memory).await;
     read_what_a_deletion_needs(context, remediation, memory).await;
     read_what_a_deadline_needs(context, remediation, memory, now).await?;
     producers::read(&context.sources, remediation, &mut memory.asked_by, now).await?;
@@ -263,10 +271,6 @@ async fn write_journal(
     }
     let written = written?;
     memory.unanswered = None;
-    if let (Some(_), Some(subject)) = (&intent, &after.subject) {
-        let uid = remediation.uid().unwrap_or_default();
-        context.keepers.take(subject, &uid);
-    }
     context.bmc.let_go_of_former(&written, before, after);
     memory.note_own_intent(intent);
     memory.written = Some(written.clone());

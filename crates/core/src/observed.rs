@@ -10,7 +10,7 @@ use super::metal3::HostView;
 use super::node_lease::NodeLease;
 use super::phase::Reason;
 use super::power::{PowerState, Protocol};
-use super::power_command::{CommandAnswer, CommandError};
+use super::power_command::{CommandAnswer, CommandError, Delivery};
 use super::proof;
 use crate::keep_newest;
 
@@ -37,6 +37,8 @@ pub struct Observed {
     pub own_intent: Option<IntentKey>,
     /// The last power command this process sent.
     pub sent: Option<Sent>,
+    /// Power-ons in a row that this process sent and the BMC acknowledged.
+    pub acknowledged_power_ons: u32,
     /// Reads of the Node's signs of life, oldest first.
     pub reports: Vec<Reading<NodeReport>>,
     /// Reads of what is left to clean up, as `Pod namespace/name` or `VolumeAttachment name`, oldest first.
@@ -174,6 +176,16 @@ impl Observed {
         }
         self.reads.push(read);
         keep_newest(&mut self.reads, READS_KEPT);
+    }
+
+    /// Notes a power command that was sent, and its answer.
+    pub fn note_sent(&mut self, sent: Sent) {
+        self.acknowledged_power_ons = match (sent.intent.verb, sent.delivery()) {
+            (Verb::PowerOff, _) | (Verb::PowerOn, Delivery::Unsent | Delivery::Refused(..)) => 0,
+            (Verb::PowerOn, Delivery::Acknowledged(_)) => self.acknowledged_power_ons.saturating_add(1),
+            (Verb::PowerOn, Delivery::Unknown(..)) => self.acknowledged_power_ons,
+        };
+        self.sent = Some(sent);
     }
 
     /// Notes a failed read.

@@ -141,6 +141,15 @@ pub fn wrong_host(read: &PowerRead, host: HostAtBmc<'_>) -> Option<String> {
     })
 }
 
+/// The same where the host has to get its power back: its system UUID is enough, whatever its BMC calls it by now. A
+/// BMC that was replaced, or has new firmware, may name it otherwise.
+pub fn another_host(read: &PowerRead, host: HostAtBmc<'_>) -> Option<String> {
+    if names_host(read, host) {
+        return None;
+    }
+    wrong_host(read, host)
+}
+
 /// Whether a read gives a system UUID that can be used.
 fn says_uuid(read: &PowerRead) -> bool {
     SystemUuid::parse(read.uuid.as_deref().unwrap_or_default()).is_ok()

@@ -15,6 +15,7 @@ use remediator_core::facts::{Lookup, Obstacle};
 use remediator_core::identity::SystemUuid;
 use remediator_core::phase::Reason;
 use remediator_core::readiness::Expected;
+use tokio::time::Instant;
 
 use crate::api_call::{client, list, objects};
 use crate::bmc_access::BmcAccess;
@@ -238,9 +239,9 @@ impl ClusterHost {
         let rejected = &self.cluster.access.rejected;
         let is_rejected = |obstacle: &Obstacle| obstacle.reason == Reason::BmcCredentialsRejected;
         if verdict.as_ref().is_err_and(is_rejected) {
-            rejected.note_rejection(&secret, version, &resolved.address.service());
+            rejected.note_rejection(&secret, version, &resolved.address.service(), Instant::now());
         } else if inspected {
-            rejected.note_login(&secret, version);
+            rejected.note_login(&secret, version, &resolved.address.service());
         }
     }
 

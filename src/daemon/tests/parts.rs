@@ -56,5 +56,7 @@ pub(super) async fn parts_on(caches: &Caches, tasks: &mut JoinSet<&'static str>)
     let networks = ClusterNetworks::start(&client, Vec::new(), tasks).await;
     let bmc = Arc::new(BmcAccess::new(client.clone(), clock, caches.clone(), networks));
     let reporter = Reporter::new(client, "test".to_owned(), Metrics::default());
-    parts(&sources, &bmc, &reporter)
+    let parts = parts(&sources, &bmc, &reporter);
+    parts.remediator.all_is_listed();
+    parts
 }

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use bmc_simulator::{Command, Event, Fault, IpmiFault, Power, RequestClass};
+use bmc_simulator::{
+    BootSequence, Command, Event, Fault, Injection, IpmiFault, Power, RequestClass, Stage as BmcStage,
+};
 use harness::Cluster;
 use remediator_bmc::Protocol;
 use remediator_core::journal::Journal;
@@ -43,7 +45,40 @@ enum Moment {
     PoweringOn,
     /// It has said On.
     Booting,
+    /// The remediation has failed, and the host is off.
+    Failed,
 }
+
+/// How a BMC is away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Away {
+    /// It neither answers nor says why not.
+    Silent,
+    /// It takes requests and never answers them.
+    Hanging,
+    /// It restarts, and rejects good logins before it is in service again.
+    Restarting,
+}
+
+/// Where a BMC has ways to be away that the other protocol has not, or that need no long outage.
+const OTHERWISE: [(Protocol, Moment, Away); 9] = [
+    (Protocol::Redfish, Moment::PoweringOff, Away::Hanging),
+    (Protocol::Redfish, Moment::Fencing, Away::Hanging),
+    (Protocol::Redfish, Moment::Failed, Away::Hanging),
+    (Protocol::Redfish, Moment::PoweringOff, Away::Restarting),
+    (Protocol::Redfish, Moment::Fencing, Away::Restarting),
+    (Protocol::Redfish, Moment::Failed, Away::Restarting),
+    (Protocol::Ipmi, Moment::PoweringOff, Away::Restarting),
+    (Protocol::Ipmi, Moment::Fencing, Away::Restarting),
+    (Protocol::Ipmi, Moment::Failed, Away::Restarting),
+];
+/// 35 s, as BMCs take, of which it rejects logins long enough for a read of each pace to find that.
+const RESTART: BootSequence = BootSequence {
+    dead: Duration::from_secs(4),
+    not_ready: Duration::from_secs(3),
+    rejecting: Duration::from_secs(28),
+    sporadic: Duration::ZERO,
+};
 
 const MOMENTS: [Moment; 4] = [
     Moment::PoweringOff,
@@ -58,7 +93,7 @@ fn outage() -> Duration {
     DEADLINE.saturating_mul(if is_whole() { 10 } else { 3 })
 }
 
-/// Each protocol from each moment on.
+/// Each protocol from each moment on while a power command is under way.
 fn all() -> impl Iterator<Item = (Protocol, Moment)> {
     PROTOCOLS
         .into_iter()
@@ -66,20 +101,38 @@ fn all() -> impl Iterator<Item = (Protocol, Moment)> {
 }
 
 fn options(protocol: Protocol) -> HostOptions {
-    match protocol {
-        Protocol::Redfish => HostOptions::default(),
-        Protocol::Ipmi => HostOptions::over_ipmi(),
+    HostOptions {
+        protocol,
+        simulated: Box::new(|spec| spec.bmc_boot(RESTART)),
+        ..HostOptions::default()
     }
 }
 
-/// Neither answers nor says why not.
-fn is_away(host: &WorldHost, protocol: Protocol) -> Result<()> {
-    let away = match protocol {
-        Protocol::Redfish => Fault::RefuseConnections,
-        Protocol::Ipmi => Fault::Ipmi(IpmiFault::LoseRequest),
+/// Is away for as long as it takes, and then not any more.
+async fn is_away(host: &WorldHost, protocol: Protocol, how: Away) -> Result<()> {
+    let fault = match (how, protocol) {
+        (Away::Restarting, _) => return restarts(host).await,
+        (Away::Hanging, Protocol::Redfish) => Fault::Hang,
+        (Away::Silent, Protocol::Redfish) => Fault::RefuseConnections,
+        (Away::Silent | Away::Hanging, Protocol::Ipmi) => Fault::Ipmi(IpmiFault::LoseRequest),
     };
-    host.bmc.set_faults(vec![away.into()])?;
+    host.bmc.set_faults(vec![fault.into()])?;
     host.bmc.close_connections();
+    // What is awaited is that nothing happens.
+    tokio::time::sleep(outage()).await;
+    host.bmc.clear_faults();
+    Ok(())
+}
+
+async fn restarts(host: &WorldHost) -> Result<()> {
+    host.bmc.reboot_bmc();
+    host.bmc.clear_faults();
+    let is_rejected = |event: &Event| matches!(event, Event::AuthFailed { tried: Some(_), .. });
+    host.sees("a login that is rejected", LONG, is_rejected).await?;
+    let is_up = host.bmc.wait_for(|now| now.bmc == BmcStage::Up);
+    tokio::time::timeout(LONG, is_up)
+        .await
+        .context("its BMC is not up")??;
     Ok(())
 }
 
@@ -96,13 +149,15 @@ fn strategy() -> Value {
 #[tokio::test]
 async fn bmcs_that_are_away_longer_than_every_deadline_leave_no_host_off() -> world::Outcome {
     let cluster = &pool::lease(&SETTING).await?;
-    let hosts = all().map(|(protocol, _)| options(protocol)).collect();
+    let silent = all().map(|(protocol, moment)| (protocol, moment, Away::Silent));
+    let rows: Vec<_> = silent.chain(OTHERWISE).collect();
+    let hosts = rows.iter().map(|(protocol, ..)| options(*protocol)).collect();
     let world = World::new(cluster, "outages", hosts).await?;
     world.health_check().await?;
     world::set_policy(&world.client, world::daemon::policy_for(&["Redfish", "IPMI"])).await?;
     let _daemon = world::daemon::start(cluster, DAEMON, "info")?;
 
-    let played = world.hosts.iter().zip(all()).map(async |(host, of)| {
+    let played = world.hosts.iter().zip(rows).map(async |(host, of)| {
         let played = outlives_its_bmc(&world, host, of).await;
         played.with_context(|| format!("BMC away: {of:?}, {:?}", outage()))
     });
@@ -110,15 +165,16 @@ async fn bmcs_that_are_away_longer_than_every_deadline_leave_no_host_off() -> wo
     Ok(())
 }
 
-async fn outlives_its_bmc(world: &World, host: &WorldHost, of: (Protocol, Moment)) -> Result<()> {
-    power_on_is_unanswered(host, of)?;
+async fn outlives_its_bmc(
+    world: &World,
+    host: &WorldHost,
+    (protocol, moment, how): (Protocol, Moment, Away),
+) -> Result<()> {
+    power_on_is_unanswered(host, (protocol, moment))?;
     world.falls_silent(host).await?;
     let remediation = world.request(host, strategy()).await?;
-    is_there(world, host, &remediation, of.1).await?;
-    is_away(host, of.0)?;
-    // What is awaited is that nothing happens.
-    tokio::time::sleep(outage()).await;
-    host.bmc.clear_faults();
+    is_there(world, host, &remediation, moment).await?;
+    is_away(host, protocol, how).await?;
     comes_back(host).await
 }
 
@@ -185,7 +241,20 @@ fn power_on_is_unanswered(host: &WorldHost, (protocol, moment): (Protocol, Momen
     };
     match moment {
         Moment::PoweringOn => Ok(host.bmc.inject(unanswered.skip(1))?),
+        Moment::Failed => Ok(host.bmc.inject(refused_on(protocol).skip(1))?),
         Moment::PoweringOff | Moment::Fencing | Moment::Booting => Ok(()),
+    }
+}
+
+/// The BMC refuses to power the host on.
+fn refused_on(protocol: Protocol) -> Injection {
+    match protocol {
+        Protocol::Redfish => Fault::HttpStatus {
+            status: 503,
+            retry_after: None,
+        }
+        .on(RequestClass::Reset),
+        Protocol::Ipmi => Fault::Ipmi(IpmiFault::Busy).on(RequestClass::IpmiChassisControl),
     }
 }
 
@@ -213,5 +282,6 @@ async fn is_there(world: &World, host: &WorldHost, remediation: &str, moment: Mo
             host.sees("a power-on that is not answered", LONG, came).await
         }
         Moment::Booting => is_in(Phase::Booting).await,
+        Moment::Failed => is_in(Phase::Failed).await,
     }
 }

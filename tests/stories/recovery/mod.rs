@@ -8,6 +8,7 @@
 
 mod phases;
 mod shared;
+mod unlisted;
 mod vanished;
 
 use std::time::Duration;
@@ -25,6 +26,8 @@ use world::{HostOptions, World, WorldHost, objects, record};
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 static SETTING: Setting = Setting::alone("recovery").taking(60);
 const LONG: Duration = Duration::from_mins(2);
+/// When a host is on again, after nothing keeps it off any more.
+const BACK: Duration = Duration::from_mins(1);
 
 async fn control_plane() -> Result<Cluster> {
     pool::lease(&SETTING).await
@@ -181,7 +184,7 @@ async fn come_back(world: &World) -> Result<()> {
 
 async fn is_on(world: &World, host: &WorldHost) -> Result<()> {
     let on = host.bmc.wait_for(|_| host.transitions() == (1, 1));
-    let Ok(waited) = tokio::time::timeout(LONG, on).await else {
+    let Ok(waited) = tokio::time::timeout(BACK, on).await else {
         let found = world.remediations().get_opt(&host.remediation()).await?;
         let status = found.map(|found| world::journal(&found));
         anyhow::bail!(

@@ -221,10 +221,10 @@ impl Observed {
         self.last_read().filter(|read| read.began >= since)
     }
 
-    /// The same, unless another host gave it.
+    /// The same, unless another host gave it. It is no proof of Off: the UUID of the host is enough.
     pub fn right_read_since(&self, host: HostAtBmc<'_>, since: Timestamp) -> Option<&PowerRead> {
         let read = self.last_read_since(since);
-        read.filter(|read| proof::wrong_host(read, host).is_none())
+        read.filter(|read| proof::another_host(read, host).is_none())
     }
 
     /// Whether the reads begun at or after a time show that the host went off and came on again.

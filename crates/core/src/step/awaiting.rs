@@ -65,11 +65,14 @@ impl<'a> Step<'a> {
     }
 
     pub(super) fn awaiting_confirmation(&mut self) -> Result<Next, Next> {
-        let facts = self.facts;
         // What a word led to and was taken back must not stand.
-        if let Some(untaint) = self.untaint_effect() {
-            return Ok(Next::perform(untaint));
-        }
+        let later = self.write_beside_power(self.untaint_effect())?;
+        let (Ok(next) | Err(next)) = self.await_bmc_or_word();
+        Ok(next.or_later(later))
+    }
+
+    fn await_bmc_or_word(&mut self) -> Result<Next, Next> {
+        let facts = self.facts;
         let due = subject::examine(&self.journal, facts, &facts.objects, self.now);
         let ends = facts.deletion_requested
             || (facts.leave_off && self.journal.may_have_left_off())
@@ -160,7 +163,10 @@ impl<'a> Step<'a> {
         let observed = &self.facts.observed;
         let read = observed.last_read().map(|read| read.ended);
         let failed = observed.read_failure.as_ref().map(|failure| failure.at);
-        let could_not = observed.write_failure.as_ref().map(|failure| failure.at);
+        // Of a write that is owed the read does not wait.
+        let looks = self.untaint_effect().is_none();
+        let could_not = observed.write_failure.as_ref().filter(|_| looks);
+        let could_not = could_not.map(|failure| failure.at);
         let last = read.max(failed).max(could_not);
         last.map_or(self.now, |last| after(last, self.interval()))
     }

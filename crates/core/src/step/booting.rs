@@ -31,33 +31,35 @@ impl Step<'_> {
             self.journal.deadline = Some(self.soon(self.strategy.deadlines.boot));
         }
         self.tell_unreachable_cluster(Reason::WaitingForNode, self.what_is_waited_for());
-        // The Node that was deleted is there again, Ready or not.
-        if let (Some(deleted), Some(node)) = (subject.there(), facts.objects.node.present())
-            && node.uid != deleted.uid
-            && let Some(restore) = self.restore()
-        {
-            return Ok(Next::perform(restore));
-        }
-        // A release that was taken back must not stand any longer.
-        let release = self.journal.release.as_ref();
-        if release.is_some_and(|release| release.withdrawn.is_some())
-            && let Some(untaint) = self.untaint_effect()
-        {
-            return Ok(Next::perform(untaint));
-        }
+        let owed = self.owed_while_booting(&subject);
+        let later = self.write_beside_power(owed)?;
         let told = (self.journal.reason.clone(), self.journal.message.clone());
         if let Err(next) = self.settle_power(self.deadline().unwrap_or(Timestamp::MAX)) {
             if self.journal.awaits_person() {
                 (self.journal.reason, self.journal.message) = told;
             }
-            return Err(next);
+            return Err(next.or_later(later));
         }
         if facts.deletion_requested && !self.owes_node() {
             return Ok(self.let_go());
         }
-        Ok(Next::Rest(Some(
-            self.deadline().unwrap_or_else(|| self.soon(RECHECK)),
-        )))
+        let rest = self.deadline().unwrap_or_else(|| self.soon(RECHECK));
+        Ok(Next::Rest(Some(rest)).or_later(later))
+    }
+
+    /// What the Node is owed before it is back.
+    fn owed_while_booting(&mut self, subject: &Subject) -> Option<Effect> {
+        // The Node that was deleted is there again, Ready or not.
+        if let (Some(deleted), Some(node)) = (subject.there(), self.facts.objects.node.present())
+            && node.uid != deleted.uid
+            && let Some(restore) = self.restore()
+        {
+            return Some(restore);
+        }
+        // A release that was taken back must not stand any longer.
+        let release = self.journal.release.as_ref();
+        let is_withdrawn = release.is_some_and(|release| release.withdrawn.is_some());
+        is_withdrawn.then(|| self.untaint_effect()).flatten()
     }
 
     /// The Node is back: undo what we did, one thing a step, then say so.

@@ -8,7 +8,7 @@ use super::escalation_check::{NotEscalated, machine_may_go};
 use super::{Next, RECHECK, Step, after, doubling};
 use crate::decision::{Effect, OfMachine};
 use crate::eligibility;
-use crate::facts::{LiveCheck, Machine, Obstacle};
+use crate::facts::{LiveCheck, Lookup, Machine, Objects, Obstacle};
 use crate::journal::{Escalating, EscalationKind, Subject};
 use crate::machine_api::MachineApi;
 use crate::phase::{Phase, Reason};
@@ -125,7 +125,7 @@ impl Step<'_> {
         Ok(match checked {
             Ok(machine) => self.carry_out(escalation, machine, live),
             Err(NotEscalated::Waits(obstacle, until)) => self.escalation_waits(escalation, &obstacle, until),
-            Err(NotEscalated::Done(how)) => self.escalated(escalation, &how),
+            Err(NotEscalated::Done(how)) => self.escalated(escalation, &how, &live.objects),
             Err(NotEscalated::Barred(why)) => self.give_up_escalation(&why),
         })
     }
@@ -180,17 +180,38 @@ impl Step<'_> {
         }
     }
 
-    fn escalated(&mut self, escalation: &Escalating, how: &str) -> Next {
+    fn escalated(&mut self, escalation: &Escalating, how: &str, objects: &Objects) -> Next {
         if let Some(escalation) = &mut self.journal.escalation {
             escalation.done = Some(self.now);
         }
-        // Whoever owns the Machine decides about the power of its host from now on.
-        self.journal.intent = None;
-        self.journal.failing = None;
+        if self.owner_has_the_host(objects) {
+            self.journal.intent = None;
+            self.journal.failing = None;
+        }
         let advice = Reason::Escalated.advice();
         self.tell_failed(escalation, &format!("; {how}. {advice}"));
         self.journal.reason = Reason::Escalated.as_str().to_owned();
         Next::Rest(None)
+    }
+
+    /// Whether the owner of the Machine decides about the power of its host from now on: it has taken the Machine away,
+    /// or does. One that was merely asked to may never do it, and the host is owed its power until then.
+    pub(super) fn owner_has_the_host(&self, objects: &Objects) -> bool {
+        let is_escalated = self
+            .journal
+            .escalation
+            .as_ref()
+            .is_some_and(|one| one.done.is_some());
+        let subject = self.journal.subject.as_ref();
+        is_escalated
+            && match &objects.machine {
+                Lookup::Absent => true,
+                Lookup::Unreadable(_) => false,
+                Lookup::Present(machine) => {
+                    let same = subject.and_then(|subject| subject.machine_uid.as_ref());
+                    machine.state.deleting || Some(&machine.uid) != same
+                }
+            }
     }
 
     fn give_up_escalation(&mut self, why: &str) -> Next {

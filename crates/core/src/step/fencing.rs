@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::clearing::some_of;
 use super::grounds::{Grounds, Known, reports_again};
-use super::{Next, Step, after};
+use super::{AT_ONCE, Next, Step, after};
 use crate::confirmation::VALID_FOR;
 use crate::decision::Effect;
 use crate::facts::{Lookup, Obstacle, OutOfService};
@@ -198,17 +198,15 @@ impl Step<'_> {
         if let Some(release) = &mut self.journal.release {
             release.withdrawn = Some(self.now);
         }
-        // A host that reports has power. Else one word of the BMC is not enough: the power-off stays in
-        // the journal, and Booting reads on until it is settled.
-        if obstacle.reason == Reason::NodeStillReporting {
-            self.journal.intent = None;
-        }
+        // Neither one word of the BMC nor a heartbeat, which may come late out of a cache, is enough to drop the debt: the
+        // power-off stays in the journal, and Booting reads on until it is settled. On changes nothing where it runs.
         let limit = self.strategy.deadlines.boot;
         self.enter(Phase::Booting, obstacle.reason, Some(limit));
         self.journal.because_of(obstacle);
-        match self.untaint_effect() {
-            Some(untaint) => Ok(Next::perform(untaint)),
-            None => self.booting(),
-        }
+        // People are told why before it is told what the power waits for.
+        Ok(match self.untaint_effect() {
+            Some(untaint) => Next::perform(untaint),
+            None => Next::Rest(Some(self.soon(AT_ONCE))),
+        })
     }
 }

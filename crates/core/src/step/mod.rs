@@ -51,6 +51,9 @@ const INTENT_LIFETIME: SignedDuration = SignedDuration::from_secs(10);
 /// Pause before a write that the API server refused is tried again.
 const WRITE_RETRY: SignedDuration = SignedDuration::from_secs(1);
 
+/// For how long a write that was refused is left out where a host that may be off has to have its turn.
+const BESIDE_POWER: SignedDuration = SignedDuration::from_secs(5);
+
 /// The shortest rest, so that no step ever waits for a time that has passed.
 const AT_ONCE: SignedDuration = SignedDuration::from_millis(100);
 
@@ -109,6 +112,14 @@ impl Next {
             Self::Act(_) => self,
         }
     }
+
+    /// The same where there is such a time.
+    fn or_later(self, time: Option<Timestamp>) -> Self {
+        match time {
+            Some(time) => self.or_at(time),
+            None => self,
+        }
+    }
 }
 
 struct Step<'a> {
@@ -153,10 +164,29 @@ impl<'a> Step<'a> {
     fn keep_finalizer(&self, next: Next) -> Next {
         let facts = self.facts;
         let is_lost = !facts.has_finalizer && !facts.deletion_requested && self.journal.may_have_left_off();
-        let is_refused = facts.observed.write_failure.is_some();
+        let wanted = (is_lost && self.leads()).then_some(Effect::AddFinalizer);
         match next {
-            Next::Rest(_) if is_lost && !is_refused && self.leads() => Next::perform(Effect::AddFinalizer),
-            Next::Rest(_) | Next::Act(_) => next,
+            Next::Rest(_) => match self.write_beside_power(wanted) {
+                Ok(later) => next.or_later(later),
+                Err(write) => write,
+            },
+            Next::Act(_) => next,
+        }
+    }
+
+    /// Performs a write as an early end of the step; not for a moment after one that failed, where the host may be off:
+    /// then its power has its turn, and this tells when the write comes again. They take turns, so that looks which
+    /// fail do not keep a write from being tried.
+    fn write_beside_power(&self, effect: Option<Effect>) -> Result<Option<Timestamp>, Next> {
+        let Some(effect) = effect else {
+            return Ok(None);
+        };
+        let failure = self.facts.observed.write_failure.as_ref();
+        let failure = failure.filter(|failure| !failure.consecutive.is_multiple_of(2));
+        let later = failure.map(|failure| after(failure.at, BESIDE_POWER));
+        match later.filter(|later| *later > self.now && self.journal.may_have_left_off()) {
+            Some(later) => Ok(Some(later)),
+            None => Err(Next::perform(effect)),
         }
     }
 

@@ -46,7 +46,10 @@ impl<'a> Step<'a> {
             return Ok(self.settle_and_wait(obstacle, None));
         }
         if !facts.has_finalizer {
-            return Ok(Next::perform(Effect::AddFinalizer));
+            let later = self.write_beside_power(Some(Effect::AddFinalizer))?;
+            let settled = self.settle().map(|()| Next::Rest(None));
+            let (Ok(next) | Err(next)) = settled;
+            return Ok(next.or_later(later));
         }
         // Who works on the host may be why its Node is as it is.
         if let Some(another) = self.another_that_works()
@@ -265,9 +268,11 @@ impl<'a> Step<'a> {
         Ok(self.leave())
     }
 
-    /// When something that failed is tried again, while that is in the future.
+    /// When something that failed is tried again, while that is in the future. A host that may be off does not wait long.
     pub(super) fn retry(&self, failure: &ReadFailure) -> Option<Timestamp> {
-        let retry = after(failure.at, read_backoff(failure.consecutive));
+        let pause = read_backoff(failure.consecutive);
+        let owes = self.journal.may_have_left_off();
+        let retry = after(failure.at, if owes { pause.min(RECHECK) } else { pause });
         (retry > self.now).then_some(retry)
     }
 }

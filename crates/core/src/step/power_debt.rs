@@ -47,7 +47,7 @@ impl Step<'_> {
         let Some(read) = read.filter(|read| Some(read.began) >= since) else {
             return self.ask_unless_in_vain(limit);
         };
-        let obstacle = match (proof::wrong_host(read, subject.at_bmc()), read.power) {
+        let obstacle = match (proof::another_host(read, subject.at_bmc()), read.power) {
             (None, PowerState::Off) => return self.power_on_again(&intent, read, limit),
             (None, PowerState::On) if self.metal3_may_switch_it_off() => {
                 return Err(self.rest_until(after(read.began, self.interval())));
@@ -91,12 +91,7 @@ impl Step<'_> {
                     None => intent.sends,
                     Some(since) if read.began < since => return self.ask_unless_in_vain(limit),
                     Some(since) => {
-                        let sent = u32::try_from(intent.sends).unwrap_or(1);
-                        let longest = match delivery {
-                            Delivery::Acknowledged(_) => LONGEST_PAUSE,
-                            Delivery::Unsent | Delivery::Refused(..) | Delivery::Unknown(..) => RECHECK,
-                        };
-                        let due = after(since, doubling(SETTLE, sent, longest));
+                        let due = after(since, self.pause_after(intent, &delivery));
                         if due > self.now {
                             let obstacle = self.stays_off(&delivery);
                             let due = due.min(after(read.began, self.interval()));
@@ -111,6 +106,17 @@ impl Step<'_> {
             return Err(next);
         }
         Err(self.send_power_on(sends))
+    }
+
+    /// How long a power-on is waited for. Only those that were acknowledged and did nothing make it long: what was
+    /// refused, or not answered, may help as soon as its BMC obeys.
+    fn pause_after(&self, intent: &Intent, delivery: &Delivery) -> SignedDuration {
+        let sent = u32::try_from(intent.sends).unwrap_or(1);
+        let (sent, longest) = match delivery {
+            Delivery::Acknowledged(_) => (self.facts.observed.acknowledged_power_ons, LONGEST_PAUSE),
+            Delivery::Unsent | Delivery::Refused(..) | Delivery::Unknown(..) => (sent, RECHECK),
+        };
+        doubling(SETTLE, sent.max(1), longest)
     }
 
     /// Whether a power-on of this phase had its time and the host stays off, so that only another attempt may help.
@@ -177,6 +183,11 @@ impl Step<'_> {
         }
         if self.came_back() {
             self.power_is_settled("the Node is back with a new boot ID");
+            return Ok(());
+        }
+        if self.owner_has_the_host(&self.facts.objects) {
+            self.power_is_settled("its Machine is being replaced");
+            self.journal.failing = None;
             return Ok(());
         }
         self.settle_power(Timestamp::MAX)
@@ -260,7 +271,7 @@ impl Step<'_> {
         let Some(subject) = &self.journal.subject else {
             return false;
         };
-        let is_right = |read: &&PowerRead| proof::wrong_host(read, subject.at_bmc()).is_none();
+        let is_right = |read: &&PowerRead| proof::another_host(read, subject.at_bmc()).is_none();
         let reads = self.facts.observed.reads.iter();
         let mut after_it = reads.filter(|read| read.began >= since).filter(is_right);
         self.journal.evidence.is_some() || after_it.any(|read| read.power == PowerState::Off)

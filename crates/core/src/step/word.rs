@@ -214,7 +214,7 @@ impl<'a> Step<'a> {
             protocol: None,
             system_uuid: uuid.to_string(),
             identity: "the Node says it; the BMC could not be asked".to_owned(),
-            route: None,
+            route: self.facts.observed.route.clone(),
         });
         self.journal.subject = Some(Subject {
             node: NodeOfSubject::There(there.clone()),

@@ -255,7 +255,7 @@ impl Sim {
                 }
             }
         };
-        self.observed.sent = Some(Sent {
+        self.observed.note_sent(Sent {
             intent: IntentKey {
                 verb,
                 attempt,

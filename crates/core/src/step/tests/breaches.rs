@@ -97,10 +97,9 @@ impl Explorer {
         if ours_off && journal.phase != Phase::Failed && !awaits_person && !lied && sim.leads {
             self.breach(run, "left off without a failure");
         }
-        // Whoever owns a Machine that was escalated decides about its host.
-        let escalation = journal.escalation.as_ref();
-        let escalated = escalation.is_some_and(|escalation| escalation.done.is_some());
-        if ours_off && !lied && !escalated && !comes_back(sim) {
+        // A lie that was believed has paid what was owed; one that was not is in nobody's way.
+        let is_hidden = lied && journal.intent.is_none();
+        if ours_off && !is_hidden && !comes_back(sim) {
             self.breach(run, "left off although nothing is in its way");
         }
         let told = journal.phase == Phase::Failed && journal.message.contains("taint");
@@ -169,18 +168,19 @@ impl Explorer {
     }
 }
 
-/// Whether the host gets its power back once the BMC answers and obeys and this process leads, or is handed over with its
-/// Machine.
+/// Whether the host gets its power back once the BMC answers and obeys and this process leads, or its Machine goes: a
+/// minute after that, and the time of one power-on. Where the BMC acknowledged and did nothing, the pauses are longer.
 fn comes_back(sim: &Sim) -> bool {
     let mut sim = sim.clone();
+    let soon = if sim.world.bmc.obeys_on { 80_000 } else { 330_000 };
     sim.world.bmc.reachable = true;
     sim.world.bmc.obeys_on = true;
     sim.leads = true;
-    let end = sim.world.now + 330_000;
+    let end = sim.world.now + soon;
     while !sim.world.host.on && sim.world.now < end && sim.turn(Fault::None) != Turn::Over {}
     sim.world.settle();
-    let escalation = sim.journal.escalation.as_ref();
-    sim.world.host.on || escalation.is_some_and(|escalation| escalation.done.is_some())
+    let machine = sim.world.objects.machine.present();
+    sim.world.host.on || machine.is_none_or(|machine| machine.state.deleting)
 }
 
 /// Whether it ends well, or by what others want, once somebody has switched the host on and its BMC answers.

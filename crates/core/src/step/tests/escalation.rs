@@ -323,6 +323,29 @@ fn refused_writes_are_told_and_repeated_at_growing_distances() {
     assert!(is_done(&sim), "{}", sim.journal.message);
 }
 
+/// An owner that was merely asked may never do it.
+#[test]
+fn invariant_13_a_host_is_owed_its_power_until_its_machine_goes() {
+    for goes in [false, true] {
+        let mut sim = Sim::to_be_escalated(EscalationKind::MachineOwner);
+        sim.strategy.as_mut().unwrap().retries.attempts = 1;
+        sim.world.bmc.obeys_on = false;
+        sim.run_until(is_done);
+        assert!(sim.journal.intent.is_some(), "{}", sim.journal.message);
+        if goes {
+            sim.world.edit_machine(|machine| machine.state.deleting = true);
+        }
+        sim.world.bmc.obeys_on = true;
+
+        super::power_debt::live_on(&mut sim, 330_000);
+
+        let story = &sim.journal.message;
+        assert_eq!(sim.journal.intent, None, "{story}");
+        assert_eq!(sim.world.host.on, !goes, "{story}");
+        assert_eq!(sim.journal.reason, Reason::Escalated.as_str(), "{story}");
+    }
+}
+
 #[test]
 fn a_remediation_that_is_deleted_escalates_nothing_any_more() {
     let mut sim = deletion();

@@ -192,3 +192,121 @@ fn no_power_on_goes_out_while_the_last_power_off_may_come() {
     let on = sim.sent.last().expect("sent").0;
     assert!(super::world::at(on) >= not_after);
 }
+
+/// Fencing, with the workloads released; the host is off.
+fn released() -> Sim {
+    let mut sim = Sim::new();
+    sim.strategy.as_mut().expect("valid").retries.attempts = 1;
+    sim.world.hold_pods(600_000);
+    sim.run_until(|sim| sim.journal.phase == Phase::Fencing && sim.world.tainted());
+    sim
+}
+
+fn is_on_soon(mut sim: Sim, story: &str) {
+    assert!(!sim.world.host.on, "{story}");
+    live_on(&mut sim, SOON);
+    let (phase, message) = (sim.journal.phase, &sim.journal.message);
+    assert!(sim.world.host.on, "{story}: {phase:?}: {message}");
+}
+
+/// The Node was found silent by a read that was older than its last heartbeat: a later version of it, with a
+/// heartbeat of before the power-off.
+fn late_heartbeat(sim: &mut Sim) {
+    let evidence = sim.journal.evidence.as_mut().expect("proven");
+    let found = evidence.node_heartbeat.as_mut().expect("there was one");
+    *found = found.checked_sub(SignedDuration::from_secs(1)).expect("in range");
+    sim.world.edit_node(|_| {});
+}
+
+#[test]
+fn invariant_13_a_heartbeat_that_comes_late_pays_nothing() {
+    let mut sim = released();
+    late_heartbeat(&mut sim);
+
+    sim.run_until(|sim| sim.journal.phase == Phase::Booting);
+
+    assert!(sim.journal.is_because(Reason::NodeStillReporting));
+    assert!(sim.journal.intent.is_some());
+    is_on_soon(sim, "after a late heartbeat");
+}
+
+#[test]
+fn invariant_13_writes_that_are_refused_keep_no_host_off() {
+    let untaint = |effect: &Effect| matches!(effect, Effect::UntaintNode { .. });
+    let mut booting = released();
+    late_heartbeat(&mut booting);
+    booting.refuses = untaint;
+    is_on_soon(booting, "Booting");
+
+    let mut awaiting = Sim::new();
+    awaiting.strategy.as_mut().expect("valid").retries.attempts = 1;
+    awaiting.run_until(|sim| sim.journal.phase == Phase::PoweringOff && !sim.world.host.on);
+    awaiting.world.bmc.reachable = false;
+    awaiting.run_until(|sim| sim.journal.phase == Phase::AwaitingConfirmation);
+    awaiting.world.tainted_by_us();
+    awaiting.refuses = untaint;
+    awaiting.world.bmc.reachable = true;
+    is_on_soon(awaiting, "AwaitingConfirmation");
+
+    let mut pending = Sim::new();
+    pending.run_until(|sim| sim.journal.phase == Phase::PoweringOff && !sim.world.host.on);
+    pending.world.bmc.reachable = false;
+    pending.run_until(|sim| sim.journal.phase == Phase::Pending && sim.journal.attempt == 1);
+    let pause_is_over = pending.journal.next_attempt.expect("it pauses");
+    pending.has_finalizer = false;
+    pending.refuses = |effect| matches!(effect, Effect::AddFinalizer);
+    pending.run_until(|sim| super::world::at(sim.world.now) >= pause_is_over);
+    pending.world.bmc.reachable = true;
+    is_on_soon(pending, "Pending");
+}
+
+/// A look that failed some time ago forbids no write.
+#[test]
+fn a_finalizer_that_was_taken_off_is_put_back_also_after_a_look_that_failed() {
+    let mut sim = released();
+    sim.world.bmc.reachable = false;
+    sim.run_until(|sim| sim.journal.phase == Phase::Failed);
+    sim.write_failed();
+    sim.has_finalizer = false;
+
+    live_on(&mut sim, SOON);
+
+    assert!(sim.has_finalizer, "{}", sim.journal.message);
+}
+
+/// The BMC was replaced, or its firmware: it names the same host otherwise.
+#[test]
+fn invariant_13_a_host_whose_bmc_renames_it_is_powered_on() {
+    for phase in [Phase::PoweringOff, Phase::Fencing, Phase::PoweringOn] {
+        let mut sim = Sim::new();
+        sim.strategy.as_mut().expect("valid").retries.attempts = 1;
+        sim.world.bmc.obeys_on = phase != Phase::PoweringOn;
+        sim.run_until(|sim| sim.journal.phase == phase && !sim.world.host.on);
+        "/redfish/v1/Systems/System.Embedded.1".clone_into(&mut sim.world.bmc.system);
+        sim.world.bmc.obeys_on = true;
+
+        live_on(&mut sim, LONG);
+
+        let story = format!("{phase:?}: {}", sim.journal.message);
+        assert!(sim.world.host.on && sim.journal.intent.is_none(), "{story}");
+        assert_eq!(sim.power_offs(), 1, "{story}");
+    }
+}
+
+/// Only power-ons that were acknowledged and did nothing are worth a long pause.
+#[test]
+fn power_ons_that_were_refused_put_off_no_other() {
+    let mut sim = released();
+    sim.world.hold_pods(0);
+    let is_on = |sim: &Sim| matches!(sim.decide().act, Some(Act::Effect(Effect::PowerOn { .. })));
+    while sim.journal.phase != Phase::Failed {
+        sim.run_until(|sim| is_on(sim) || sim.journal.phase == Phase::Failed);
+        sim.turn(Fault::Refused);
+    }
+    sim.world.bmc.obeys_on = false;
+    sim.run_until(is_on);
+    sim.turn(Fault::None);
+    sim.world.bmc.obeys_on = true;
+
+    is_on_soon(sim, "after refusals");
+}
