@@ -77,12 +77,16 @@ pub(crate) fn may_act(context: &Remediator, act: &Act) -> bool {
 fn brings_back(act: &Act) -> bool {
     match act {
         Act::Observe(observation) => match observation {
-            Observation::Power | Observation::Report | Observation::Cleanup => true,
+            Observation::Power
+            | Observation::Report
+            | Observation::Cleanup
+            | Observation::BareMetalHost => true,
             Observation::LiveCheck | Observation::Admission | Observation::NodeLease => false,
         },
         Act::Effect(effect) => match effect {
-            Effect::PowerOn { .. } => true,
-            Effect::PowerOff { .. }
+            Effect::PowerOn { .. } | Effect::ReleaseHost(_) => true,
+            Effect::WriteHold(_)
+            | Effect::PowerOff { .. }
             | Effect::AddFinalizer
             | Effect::RemoveFinalizer
             | Effect::TakeNodeLease(_)
