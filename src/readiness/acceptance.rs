@@ -239,13 +239,17 @@ pub(crate) async fn policy(
             }
             (present, statements)
         }
-        Err(invalid) => (
-            invalid.conditions.as_slice(),
-            vec![
+        Err(invalid) => {
+            let mut statements = vec![
                 not_accepted(invalid, "RemediationPolicy", Reason::PolicyUnreadable),
                 role.clone(),
-            ],
-        ),
+            ];
+            if invalid.metadata.name.as_deref() == Some(POLICY_NAME) {
+                let unreadable = Obstacle::new(Reason::PolicyUnreadable, invalid.error.clone());
+                statements.push(Statement::unknown(REMEDIATION_ALLOWED, &unreadable, generation));
+            }
+            (invalid.conditions.as_slice(), statements)
+        }
     };
     let identity_changed = context
         .conditions
@@ -263,8 +267,10 @@ fn allowed(policy: &RemediationPolicy, context: &Readiness) -> Option<Statement>
     if policy.name_any() != POLICY_NAME {
         return None;
     }
+    let paused = Obstacle::new(Reason::PolicyPaused, "the RemediationPolicy is paused");
+    let paused = if policy.spec.paused { Err(paused) } else { Ok(()) };
     let brakes = context.admitted.brakes(&context.sources);
-    let verdict = brakes.map(|used| (Reason::WithinLimits, used));
+    let verdict = paused.and(brakes).map(|used| (Reason::WithinLimits, used));
     Some(Statement::verdict(
         REMEDIATION_ALLOWED,
         verdict,
