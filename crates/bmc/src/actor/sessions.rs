@@ -91,7 +91,8 @@ impl Sessions {
     }
 
     pub(super) async fn inspect(&mut self, target: &BmcTarget, scope: Scope) -> Result<Inspection, BmcError> {
-        let doubted = self.pace.with(|pace, now| pace.is_doubted(now));
+        let secret = target.credentials.version.as_str();
+        let doubted = self.pace.with(|pace, now| pace.is_doubted(secret, now));
         let session = self.turn_to(target)?;
         session.last_read = Some(Instant::now());
         let found = session.bmc.look(scope, !doubted).await;
@@ -101,7 +102,7 @@ impl Sessions {
             Err(BmcError::Tls(_) | BmcError::AuthenticationRejected { .. }) => true,
             Ok(_) | Err(_) => return found,
         };
-        self.pace.with(|pace, now| pace.note_doubt(doubt, now));
+        self.pace.with(|pace, now| pace.note_doubt(secret, doubt, now));
         found
     }
 
