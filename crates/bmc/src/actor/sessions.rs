@@ -8,7 +8,7 @@ use super::Urgency;
 use super::pace::{READ_SPACING, SharedPace, not_before};
 use crate::error::BmcError;
 use crate::inspection::Scope;
-use crate::{Bmc, BmcTarget, CommandAnswer, Deadlines, Inspection, LogEntry, Verb};
+use crate::{Bmc, BmcTarget, CommandAnswer, Deadlines, Inspection, LogEntry, Until, Verb};
 
 /// Most hosts behind one BMC that are kept connected at once; the one asked longest ago gives way.
 const MOST: usize = 8;
@@ -118,9 +118,9 @@ impl Sessions {
         &mut self,
         target: &BmcTarget,
         command: Verb,
-        not_after: Instant,
+        until: Until,
     ) -> Result<CommandAnswer, BmcError> {
-        self.turn_to(target)?.bmc.command(command, not_after).await
+        self.turn_to(target)?.bmc.command(command, until).await
     }
 
     /// Ends the conversation about this target, unless another handle has it too.
