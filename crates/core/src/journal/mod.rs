@@ -268,6 +268,10 @@ pub struct FailedAttempt {
     pub reason: String,
     /// When it was given up.
     pub at: Timestamp,
+    /// Of the first one: what the BMC told of the host before anything was done to it. What it told later, we may have
+    /// brought about.
+    #[serde(default, rename = "beforePowerOff", skip_serializing_if = "Option::is_none")]
+    pub before_power_off: Option<Box<BeforePowerOff>>,
 }
 
 /// Why the last attempt failed, kept while the power of its host is being settled.

@@ -164,6 +164,7 @@ fn journals() -> impl Strategy<Value = Journal> {
                     attempt,
                     reason: "x".to_owned(),
                     at: at(0),
+                    before_power_off: None,
                 })
                 .collect(),
             ..Journal::default()
