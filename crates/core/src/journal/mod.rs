@@ -17,7 +17,7 @@ pub use before_power_off::{BeforePowerOff, BmcLog, HostState, LogEntry};
 pub use release::{Basis, Release, ReleaseBy, SavedNode, SavedTaint};
 pub use subject::{HostAtBmc, JournalledNode, NoNode, NodeOfSubject, Route, Subject};
 
-use super::confirmation::Confirmation;
+use super::confirmation::{Asked, Confirmation};
 use super::facts::Obstacle;
 use super::metal3::Hold;
 use super::node_lease::HeldNodeLease;
@@ -64,6 +64,9 @@ pub struct Journal {
     /// Why we believe the host is off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence: Option<OffEvidence>,
+    /// Whom a person was asked about last, where the BMC could not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Box<Asked>>,
     /// The person's word on which workloads were released, where the BMC could not tell.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confirmation: Option<Confirmation>,
