@@ -33,7 +33,7 @@
 //! 13. A host that is off because of us is brought back, also if its request or an object that described it is
 //!     deleted. *(Not yet: whatever expires.)*
 //! 14. Objects of one namespace affect no remediation of another, except by the same proven host. *(Not yet: a login
-//!     that a BMC rejects may have it lock an account, and keeps the others there from IPMI where Redfish is silent.)*
+//!     that a BMC rejects may have it lock an account.)*
 //! 15. *(Not yet.)* The whole fleet is never powered off, whatever a producer allows.
 
 mod api_call;

@@ -9,7 +9,7 @@ use remediator_api::PowerCycleRemediation;
 use remediator_api::remediation_policy::{BmcRules, POLICY_NAME};
 use remediator_api::target_ref::to_bring_back;
 use remediator_bmc::{
-    AllowedNetworks, BmcAddress, BmcError, BmcHandle, BmcTarget, Host, ServerTrust, Urgency,
+    AllowedNetworks, BmcAddress, BmcError, BmcHandle, BmcTarget, Host, ServerTrust, Until, Urgency,
 };
 use remediator_core::facts::Obstacle;
 use remediator_core::identity::SystemUuid;
@@ -18,7 +18,6 @@ use remediator_core::observed::PowerRead;
 use remediator_core::phase::Reason;
 use remediator_core::power_command::{CommandAnswer, CommandError};
 use remediator_core::readiness::BmcReport;
-use tokio::time::Instant;
 
 use crate::api_call::ShellError;
 use crate::bmc_access::bmc_obstacle::obstacle;
@@ -168,9 +167,9 @@ impl Conversation {
         &mut self,
         access: &BmcAccess,
         verb: Verb,
-        not_after: Instant,
+        until: impl Into<Until>,
     ) -> Option<Result<CommandAnswer, CommandError>> {
-        let answer = match self.line.command(verb, not_after).await {
+        let answer = match self.line.command(verb, until).await {
             Err(BmcError::TooLate) => return None,
             answer => answer,
         };

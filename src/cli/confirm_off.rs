@@ -27,6 +27,9 @@ pub struct ConfirmOffArguments {
     /// Its namespace. Default: that of the context.
     #[arg(short, long)]
     namespace: Option<String>,
+    /// The Node whose host you have seen to be off.
+    #[arg(long, value_name = "NAME")]
+    node: String,
     /// How you know that the host is off, such as: both power supplies are unplugged.
     #[arg(long, value_name = "TEXT", value_parser = reason)]
     reason: String,
@@ -56,16 +59,37 @@ pub(super) async fn confirm_off(arguments: &ConfirmOffArguments) -> anyhow::Resu
             phase.as_str()
         );
     }
+    let asked = remediation.journal().and_then(|journal| journal.asked.clone());
+    let asked =
+        asked.context("the remediation does not say yet about which host it asks; try again in a moment")?;
+    if asked.node != arguments.node {
+        bail!(
+            "PowerCycleRemediation {namespace}/{name} asks about the host of Node {} behind {}, and not of Node {}; see \
+             that you are at the right host",
+            asked.node,
+            asked.bmc,
+            arguments.node
+        );
+    }
     let user = whoami(&client).await?;
-    if !may(&client, &namespace, name).await? {
+    if !may(&client, of_remediation(&namespace, name)).await? {
         bail!(
             "{user} may not {VERB} powercycleremediations in namespace {namespace}; bind the ClusterRole \
              baremetal-remediator-confirm-off to {user} there"
         );
     }
+    if !asked.proven && !may(&client, of_node(&asked.node)).await? {
+        bail!(
+            "no check has found that {} is the BMC of Node {}, and {user} may not {VERB} nodes; bind the ClusterRole \
+             baremetal-remediator-confirm-off to {user} by a ClusterRoleBinding",
+            asked.bmc,
+            asked.node
+        );
+    }
     let patch = json!({"metadata": {
         "resourceVersion": remediation.resource_version(),
         "annotations": {
+            keys::CONFIRM_OFF_NODE_ANNOTATION: asked.node,
             keys::CONFIRM_OFF_ANNOTATION: arguments.reason,
             keys::CONFIRM_OFF_BY_ANNOTATION: user,
             keys::CONFIRM_OFF_AT_ANNOTATION: Timestamp::now().to_string(),
@@ -88,17 +112,30 @@ async fn whoami(client: &Client) -> anyhow::Result<String> {
     user.context("the API server does not say who you are; log in")
 }
 
-async fn may(client: &Client, namespace: &str, name: &str) -> anyhow::Result<bool> {
+fn of_remediation(namespace: &str, name: &str) -> ResourceAttributes {
+    ResourceAttributes {
+        group: Some(PowerCycleRemediation::group(&()).into_owned()),
+        resource: Some(PowerCycleRemediation::plural(&()).into_owned()),
+        namespace: Some(namespace.to_owned()),
+        name: Some(name.to_owned()),
+        verb: Some(VERB.to_owned()),
+        ..ResourceAttributes::default()
+    }
+}
+
+fn of_node(name: &str) -> ResourceAttributes {
+    ResourceAttributes {
+        resource: Some("nodes".to_owned()),
+        name: Some(name.to_owned()),
+        verb: Some(VERB.to_owned()),
+        ..ResourceAttributes::default()
+    }
+}
+
+async fn may(client: &Client, what: ResourceAttributes) -> anyhow::Result<bool> {
     let review = SelfSubjectAccessReview {
         spec: SelfSubjectAccessReviewSpec {
-            resource_attributes: Some(ResourceAttributes {
-                group: Some(PowerCycleRemediation::group(&()).into_owned()),
-                resource: Some(PowerCycleRemediation::plural(&()).into_owned()),
-                namespace: Some(namespace.to_owned()),
-                name: Some(name.to_owned()),
-                verb: Some(VERB.to_owned()),
-                ..ResourceAttributes::default()
-            }),
+            resource_attributes: Some(what),
             ..SelfSubjectAccessReviewSpec::default()
         },
         ..SelfSubjectAccessReview::default()

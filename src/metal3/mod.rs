@@ -176,6 +176,7 @@ fn resolved(view: &Described, of_machine: Option<&String>) -> Result<ResolvedHos
             stated_uuid: None,
             can_state_uuid: false,
             manager: None,
+            found_uuid: None,
         },
         address,
         secret: view.secret.clone(),

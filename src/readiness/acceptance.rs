@@ -17,6 +17,7 @@ use remediator_core::eligibility::{endpoint_is_allowed, strategy_is_allowed};
 use remediator_core::facts::{Allowed, Obstacle};
 use remediator_core::phase::Reason;
 use remediator_core::readiness::schedule::{HostKey, HostKind};
+use serde_json::{Map, Value, json};
 
 use crate::api_call::ShellError;
 use crate::bmc_access::cluster_networks::some_are_listed;
@@ -37,7 +38,7 @@ pub(crate) async fn endpoint(
     context: Arc<Readiness>,
 ) -> Result<Action, ShellError> {
     let api = api(&context, guarded.as_ref());
-    let (present, statements) = match &guarded.0 {
+    let (present, statements, found) = match &guarded.0 {
         Ok(endpoint) => {
             let present = endpoint
                 .status
@@ -48,16 +49,18 @@ pub(crate) async fn endpoint(
                 endpoint.metadata.generation,
             );
             let ready = ready(&context, endpoint, present);
-            (present, std::iter::once(accepted).chain(ready).collect())
+            let statements = std::iter::once(accepted).chain(ready).collect();
+            (present, statements, found_otherwise(&context, endpoint))
         }
         Err(invalid) => (
             invalid.conditions.as_slice(),
             vec![not_accepted(invalid, "BMCEndpoint", Reason::HostUnreadable)],
+            None,
         ),
     };
     context
         .conditions
-        .write(&api, guarded.meta(), present, &statements)
+        .write_with(&api, guarded.meta(), (present, found), &statements)
         .await?;
     Ok(Action::await_change())
 }
@@ -128,11 +131,7 @@ fn ready(context: &Readiness, endpoint: &BMCEndpoint, present: &[Condition]) -> 
     if let Err(why) = rules(context) {
         return Some(Statement::unknown(READY, &why, generation));
     }
-    let host = HostKey {
-        kind: HostKind::Endpoint,
-        namespace: endpoint.namespace().unwrap_or_default(),
-        name: endpoint.name_any(),
-    };
+    let host = key_of(endpoint);
     let reference = format!("BMCEndpoint/{}", host.name);
     let allowed = allowed_by_policy(&context.sources);
     let used = allowed.map_or(Ok(()), |allowed| {
@@ -155,6 +154,31 @@ fn ready(context: &Readiness, endpoint: &BMCEndpoint, present: &[Condition]) -> 
     }
     let not_yet = Obstacle::new(Reason::BmcNotChecked, "the BMC was not checked yet");
     Some(Statement::unknown(READY, &not_yet, generation))
+}
+
+/// The field of the status that says of which host the BMC is, if it has to say something else than it does.
+fn found_otherwise(context: &Readiness, endpoint: &BMCEndpoint) -> Option<Map<String, Value>> {
+    let host = key_of(endpoint);
+    let reference = format!("BMCEndpoint/{}", host.name);
+    let is_allowed = allowed_by_policy(&context.sources)
+        .is_none_or(|allowed| endpoint_is_allowed(&allowed, &host.namespace, &reference).is_ok());
+    let found = match rules(context) {
+        // Nobody looks any more whether it still is so.
+        Err(why) if why.reason == Reason::ReadinessChecksOff => None,
+        Ok(_) if !is_allowed => None,
+        Ok(_) | Err(_) => context.findings.of(&host)?.found,
+    };
+    let said = endpoint.status.as_ref().and_then(|status| status.found.as_ref());
+    let field = || Map::from_iter([("found".to_owned(), json!(found))]);
+    (said != found.as_ref()).then(field)
+}
+
+fn key_of(endpoint: &BMCEndpoint) -> HostKey {
+    HostKey {
+        kind: HostKind::Endpoint,
+        namespace: endpoint.namespace().unwrap_or_default(),
+        name: endpoint.name_any(),
+    }
 }
 
 pub(super) fn judge_endpoint(sources: &Sources, endpoint: &BMCEndpoint) -> Result<String, Obstacle> {
@@ -239,13 +263,17 @@ pub(crate) async fn policy(
             }
             (present, statements)
         }
-        Err(invalid) => (
-            invalid.conditions.as_slice(),
-            vec![
+        Err(invalid) => {
+            let mut statements = vec![
                 not_accepted(invalid, "RemediationPolicy", Reason::PolicyUnreadable),
                 role.clone(),
-            ],
-        ),
+            ];
+            if invalid.metadata.name.as_deref() == Some(POLICY_NAME) {
+                let unreadable = Obstacle::new(Reason::PolicyUnreadable, invalid.error.clone());
+                statements.push(Statement::unknown(REMEDIATION_ALLOWED, &unreadable, generation));
+            }
+            (invalid.conditions.as_slice(), statements)
+        }
     };
     let identity_changed = context
         .conditions
@@ -263,8 +291,10 @@ fn allowed(policy: &RemediationPolicy, context: &Readiness) -> Option<Statement>
     if policy.name_any() != POLICY_NAME {
         return None;
     }
+    let paused = Obstacle::new(Reason::PolicyPaused, "the RemediationPolicy is paused");
+    let paused = if policy.spec.paused { Err(paused) } else { Ok(()) };
     let brakes = context.admitted.brakes(&context.sources);
-    let verdict = brakes.map(|used| (Reason::WithinLimits, used));
+    let verdict = paused.and(brakes).map(|used| (Reason::WithinLimits, used));
     Some(Statement::verdict(
         REMEDIATION_ALLOWED,
         verdict,

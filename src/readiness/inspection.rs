@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use remediator_core::facts::Obstacle;
 use remediator_core::power::PowerState;
 use remediator_core::readiness::schedule::HostKey;
-use remediator_core::readiness::{judge, off_is_believable};
+use remediator_core::readiness::{FoundHost, found_host, judge, off_is_believable};
 
 use crate::api_call::ShellError;
 use crate::bmc_access::conversation::{Asker, Conversation};
@@ -17,6 +17,7 @@ use crate::snapshot::live;
 
 #[derive(Debug)]
 pub(super) struct BmcAnswer {
+    pub(super) found: FoundHost,
     pub(super) verdict: Result<String, Obstacle>,
     pub(super) certificate_expiry: Option<Timestamp>,
 }
@@ -31,6 +32,7 @@ pub(super) enum NotChecked {
 impl From<Obstacle> for BmcAnswer {
     fn from(obstacle: Obstacle) -> Self {
         Self {
+            found: FoundHost::failed(obstacle.reason),
             verdict: Err(obstacle),
             certificate_expiry: None,
         }
@@ -86,6 +88,7 @@ async fn converse(
         verdict = Err(obstacle);
     }
     Ok(BmcAnswer {
+        found: found_host(&found, &subject.expected(), stated),
         verdict,
         certificate_expiry: found.certificate.and_then(|certificate| certificate.not_after),
     })

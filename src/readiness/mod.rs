@@ -14,8 +14,10 @@ use futures::channel::mpsc::UnboundedSender;
 use jiff::SignedDuration;
 use kube::ResourceExt as _;
 use kube::runtime::reflector::ObjectRef;
+use remediator_api::bmc_endpoint::FoundHost;
 use remediator_api::{BMCEndpoint, keys};
 use remediator_core::facts::Obstacle;
+use remediator_core::readiness::FoundHost as Found;
 use remediator_core::readiness::schedule::{Ended, First, GAP, HostKey, HostKind, Schedule, stable_hash};
 use tokio::task::{Id, JoinSet};
 use tokio::time::{MissedTickBehavior, sleep};
@@ -189,6 +191,7 @@ impl Checks {
         };
         context.reporter.host_checked(&check);
         let finding = Finding {
+            found: self.found(&check.host, found.answer.found, found.generation),
             verdict: found.answer.verdict,
             generation: found.generation,
             node: found.node,
@@ -200,6 +203,30 @@ impl Checks {
         // Nobody waits for an API server that is slow to take an event.
         let reporter = context.reporter.clone();
         tokio::spawn(async move { reporter.tell_of_host(&check).await });
+    }
+
+    /// The host that a BMC is known to be of after a check. One that did not answer was found before, or was not.
+    fn found(&self, host: &HostKey, found: Found, generation: Option<i64>) -> Option<FoundHost> {
+        let generation = generation?;
+        match found {
+            Found::Its(uuid) => Some(FoundHost {
+                generation,
+                system_uuid: uuid.to_string(),
+            }),
+            Found::Another => None,
+            Found::Unknown => {
+                let before = match self.context.findings.of(host) {
+                    Some(finding) => finding.found,
+                    None => {
+                        let endpoints = &self.context.sources.caches.endpoints;
+                        let endpoint = caches::find(endpoints, Some(&host.namespace), &host.name);
+                        let endpoint = endpoint.as_deref().and_then(|guarded| guarded.0.as_ref().ok());
+                        endpoint.and_then(|endpoint| endpoint.status.as_ref()?.found.clone())
+                    }
+                };
+                before.filter(|before| before.generation == generation)
+            }
+        }
     }
 
     /// How a host stood until now: as this process found it, else as an earlier one wrote.

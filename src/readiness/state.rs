@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::SignedDuration;
+use remediator_api::bmc_endpoint::FoundHost;
 use remediator_api::remediation_policy::{BmcRules, POLICY_NAME};
 use remediator_core::facts::{AllowedNamespaces, Obstacle};
 use remediator_core::phase::Reason;
@@ -59,6 +60,8 @@ pub(crate) struct Finding {
     pub(crate) generation: Option<i64>,
     /// Which Node it was compared with.
     pub(super) node: Option<NodeSeen>,
+    /// The host that the BMC was found to be of.
+    pub(super) found: Option<FoundHost>,
 }
 
 /// Name and system UUID of a Node, as far as there is one.

@@ -1,8 +1,11 @@
 //! Carries out the one act of a decision and notes what came of it.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use kube::ResourceExt as _;
 use remediator_api::PowerCycleRemediation;
+use remediator_bmc::Until;
 use remediator_core::decision::{Act, Effect};
 use remediator_core::facts::{Facts, Lookup, Obstacle, Origin};
 use remediator_core::journal::Verb;
@@ -99,7 +102,7 @@ impl Acting<'_> {
         let Some(key) = journal.intent_key().filter(|key| key.verb == verb) else {
             return;
         };
-        let Some(in_time) = self.context.sources.clock.deadline(not_after, self.jumps) else {
+        let Some(in_time) = self.until(not_after) else {
             return;
         };
         // What is found of an earlier write must not make this one unsent.
@@ -125,6 +128,16 @@ impl Acting<'_> {
             at,
             answer,
         });
+    }
+
+    /// Until when a command may be sent; none if that is over. What is sent later is asked for once more by then: the
+    /// machine may be frozen in between.
+    fn until(&self, not_after: Timestamp) -> Option<Until> {
+        let sources = Arc::clone(&self.context.sources);
+        let jumps = self.jumps;
+        let in_time = sources.clock.deadline(not_after, jumps)?;
+        let is_over = move || sources.clock.deadline(not_after, jumps).is_none() || !sources.lead.holds();
+        Some(Until::unless(in_time, is_over))
     }
 
     /// Whether the host is that of this process. A predecessor elsewhere may have begun with it.
@@ -158,7 +171,7 @@ impl Acting<'_> {
             let obstacle = Obstacle::new(Reason::BmcUnreachable, error.to_string());
             return Some(Err(not_sent(obstacle)));
         }
-        let in_time = self.context.sources.clock.deadline(not_after, self.jumps);
+        let in_time = self.until(not_after);
         match (&mut memory.conversation, verb, in_time) {
             (Some(_), Verb::PowerOff, _) => None,
             (Some(conversation), Verb::PowerOn, Some(in_time)) => {

@@ -194,7 +194,14 @@ impl Acting<'_> {
         let Some(conversation) = memory.conversation.as_ref().filter(|_| is_back) else {
             return;
         };
-        if memory.observed.bmc_log.is_none() {
+        // That of an earlier attempt says nothing of this one.
+        let began = journal.and_then(|journal| Some(journal.before_power_off.as_ref()?.read));
+        if memory
+            .observed
+            .bmc_log
+            .as_ref()
+            .is_none_or(|log| Some(log.read) < began)
+        {
             let entries = conversation.newest_log().await;
             let read = self.context.sources.clock.now();
             memory.observed.bmc_log = Some(BmcLog { read, entries });

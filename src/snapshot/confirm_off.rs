@@ -31,9 +31,13 @@ pub(crate) fn said_of(remediation: &PowerCycleRemediation) -> Lookup<Word> {
 
 fn said_in(annotations: &BTreeMap<String, String>) -> Lookup<Word> {
     let text = |key: &str| annotations.get(key).map(String::as_str);
-    let why = text(keys::CONFIRM_OFF_ANNOTATION);
-    let by = text(keys::CONFIRM_OFF_BY_ANNOTATION);
-    match Word::read(why, by, text(keys::CONFIRM_OFF_AT_ANNOTATION)) {
+    let texts = [
+        keys::CONFIRM_OFF_NODE_ANNOTATION,
+        keys::CONFIRM_OFF_ANNOTATION,
+        keys::CONFIRM_OFF_BY_ANNOTATION,
+        keys::CONFIRM_OFF_AT_ANNOTATION,
+    ];
+    match Word::read(texts.map(text)) {
         Ok(Some(word)) => Lookup::Present(word),
         Ok(None) => Lookup::Absent,
         Err(wrong) => Lookup::Unreadable(wrong.to_owned()),

@@ -13,16 +13,17 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use bmc_simulator::{Fault, Power};
 use harness::Cluster;
+use harness::process::ChildDaemon;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::admissionregistration::v1::{
     ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
 };
-use k8s_openapi::api::rbac::v1::{ClusterRole, RoleBinding};
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, RoleBinding};
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Client, ResourceExt as _};
-use remediator_api::PowerCycleRemediation;
+use remediator_api::{BMCEndpoint, PowerCycleRemediation};
 use remediator_core::confirmation::TOLERANCE;
-use remediator_core::journal::Basis;
+use remediator_core::journal::{Basis, Journal};
 use remediator_core::phase::{Phase, Reason};
 use serde_json::{Value, json};
 use world::node_health::{NodeHealthCheck, not_ready};
@@ -50,15 +51,38 @@ fn strategy() -> Value {
     })
 }
 
-/// A host whose Node is silent and whose BMC is dead.
+/// A host whose Node is silent and whose BMC is dead, and was never checked.
 async fn world_of(cluster: &Cluster, name: &str) -> Result<World> {
     let world = World::new(cluster, name, vec![HostOptions::default()]).await?;
     world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
-    world.hosts[0]
-        .bmc
-        .set_faults(vec![Fault::RefuseConnections.into()])?;
-    world.falls_silent(&world.hosts[0]).await?;
+    dies(&world).await?;
     Ok(world)
+}
+
+/// The host of a world dies together with its BMC.
+async fn dies(world: &World) -> Result<()> {
+    let host = &world.hosts[0];
+    host.bmc.set_faults(vec![Fault::RefuseConnections.into()])?;
+    world.falls_silent(host).await
+}
+
+/// A host whose BMC was checked, and a daemon; then both the host and its BMC die.
+async fn checked_before(cluster: &Cluster, name: &str) -> Result<(World, ChildDaemon)> {
+    let world = World::new(cluster, name, vec![HostOptions::default()]).await?;
+    let mut policy = world::daemon::permissive_policy();
+    policy["bmc"]["readiness"] = json!({"interval": "1m"});
+    world::set_policy(&world.client, policy).await?;
+    let daemon = world::start_daemon(cluster, Path::new(PROGRAM))?;
+    let endpoints = Api::<BMCEndpoint>::namespaced(world.client.clone(), &world.namespace);
+    let is_found = |endpoint: Option<&BMCEndpoint>| {
+        endpoint.is_some_and(|one| one.status.as_ref().is_some_and(|status| status.found.is_some()))
+    };
+    let found = harness::await_condition(endpoints, &world.hosts[0].name, is_found);
+    tokio::time::timeout(LONG, found)
+        .await
+        .context("its BMC is not checked")??;
+    dies(&world).await?;
+    Ok((world, daemon))
 }
 
 async fn awaits(world: &World, name: &str) -> Result<PowerCycleRemediation> {
@@ -73,6 +97,19 @@ async fn is_in(world: &World, name: &str, phase: Phase) -> Result<PowerCycleReme
 
 /// Lets two users patch remediations of a world, of whom one may say that hosts are off.
 async fn let_people_in(world: &World) -> Result<()> {
+    let_people_in_here(world).await?;
+    let binding: ClusterRoleBinding = serde_json::from_value(json!({
+        "metadata": {"name": NAME},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": NAME},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": ON_CALL}],
+    }))?;
+    let bindings = Api::<ClusterRoleBinding>::all(world.client.clone());
+    bindings.create(&PostParams::default(), &binding).await?;
+    Ok(())
+}
+
+/// The same in the namespace of the world only.
+async fn let_people_in_here(world: &World) -> Result<()> {
     let role: ClusterRole = serde_json::from_value(json!({
         "metadata": {"name": "edits-remediations"},
         "rules": [{
@@ -114,11 +151,21 @@ async fn annotate(
     name: &str,
     said: (&str, &str, Timestamp),
 ) -> kube::Result<()> {
+    annotate_of((client, &world.hosts[0].name), world, name, said).await
+}
+
+async fn annotate_of(
+    (client, node): (&Client, &str),
+    world: &World,
+    name: &str,
+    said: (&str, &str, Timestamp),
+) -> kube::Result<()> {
     let (why, by, at) = said;
     let patch = Patch::Merge(json!({"metadata": {"annotations": {
         "baremetal-remediator.io/confirm-off": why,
         "baremetal-remediator.io/confirm-off-by": by,
         "baremetal-remediator.io/confirm-off-at": at.to_string(),
+        "baremetal-remediator.io/confirm-off-node": node,
     }}}));
     let remediations = Api::<PowerCycleRemediation>::namespaced(client.clone(), &world.namespace);
     remediations
@@ -128,12 +175,23 @@ async fn annotate(
 }
 
 async fn confirm(world: &World, user: &str, name: &str) -> Result<(Option<i32>, String, String)> {
+    confirm_of(&world.hosts[0].name, world, user, name).await
+}
+
+async fn confirm_of(
+    node: &str,
+    world: &World,
+    user: &str,
+    name: &str,
+) -> Result<(Option<i32>, String, String)> {
     let kubeconfig = world.cluster.kubeconfig_for(user, &[])?;
     let arguments = [
         "confirm-off",
         name,
         "-n",
         &world.namespace,
+        "--node",
+        node,
         "--reason",
         "both plugs are out",
     ];
@@ -174,11 +232,10 @@ async fn requested(world: &World, host: &WorldHost) -> Result<String> {
 #[tokio::test]
 async fn workloads_are_released_on_the_word_of_a_person_who_may_say_it() -> world::Outcome {
     let cluster = &control_plane().await?;
-    let world = world_of(cluster, "confirmed").await?;
-    let host = &world.hosts[0];
-    let_people_in(&world).await?;
     let cursor = cluster.audit_cursor()?;
-    let daemon = world::start_daemon(cluster, Path::new(PROGRAM))?;
+    let (world, daemon) = checked_before(cluster, "confirmed").await?;
+    let host = &world.hosts[0];
+    let_people_in_here(&world).await?;
     let name = requested(&world, host).await?;
 
     let asked = awaits(&world, &name).await?;
@@ -224,8 +281,23 @@ async fn workloads_are_released_on_the_word_of_a_person_who_may_say_it() -> worl
         annotate(&on_call, &world, &name, (why, ON_CALL, ago(3600))).await,
         "AwaitingConfirmation",
     );
+    is_denied(
+        annotate_of(
+            (&on_call, "another"),
+            &world,
+            &name,
+            (why, ON_CALL, Timestamp::now()),
+        )
+        .await,
+        "asks about",
+    );
     let (status, _, err) = confirm(&world, EDITOR, &name).await?;
     assert!(status == Some(1) && err.contains("may not confirm-off"), "{err}");
+    let (status, _, err) = confirm_of("another", &world, ON_CALL, &name).await?;
+    assert!(
+        status == Some(1) && err.contains("asks about the host of Node"),
+        "{err}"
+    );
     assert_eq!(truth::releases(&world, cursor, host).await?, 0);
 
     is_guarded(&world.client).await?;
@@ -349,6 +421,36 @@ async fn a_node_that_reports_is_not_released_whatever_a_person_says() -> world::
     let name = world.request(host, strategy()).await?;
     awaits(&world, &name).await?;
     is_guarded(&world.client).await?;
+
+    // Somebody lets it lead to another BMC after a person was asked: what is said of the first is not about it.
+    let read = Timestamp::now();
+    let endpoints = Api::<BMCEndpoint>::namespaced(world.client.clone(), &world.namespace);
+    let address = "redfish+https://127.0.0.1:1/redfish/v1/Systems/1";
+    let change = Patch::Merge(json!({"spec": {"address": address}}));
+    endpoints
+        .patch(&host.name, &PatchParams::default(), &change)
+        .await?;
+    let asked = |bmc: &'static str| {
+        move |journal: &Journal| {
+            journal
+                .asked
+                .as_ref()
+                .is_some_and(|asked| asked.bmc.contains(bmc))
+        }
+    };
+    let anew = world
+        .remediation_until(&name, LONG, asked("127.0.0.1:1/"))
+        .await?;
+    assert!(
+        world::journal(&anew).message.contains("has changed"),
+        "{:?}",
+        anew.status
+    );
+    let on_call = cluster.client_as(ON_CALL, &[]).await?;
+    is_denied(
+        annotate(&on_call, &world, &name, ("out", ON_CALL, read)).await,
+        "AwaitingConfirmation",
+    );
 
     let (status, _, err) = confirm(&world, ON_CALL, &name).await?;
     assert_eq!(status, Some(0), "{err}");

@@ -23,7 +23,7 @@ use world::refusal::{self, Case};
 use world::{World, conditions, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-static SETTING: Setting = Setting::alone("policy");
+static SETTING: Setting = Setting::alone("policy").spoiling();
 
 async fn control_plane() -> Result<Cluster> {
     pool::lease(&SETTING).await
@@ -50,7 +50,7 @@ fn limits(address: &str) -> Vec<(Option<Value>, Reason, Vec<&str>)> {
             Reason::BmcAddressNotAllowed,
             vec!["BMCEndpoint/{host}", address],
         ),
-        // The pattern of the API takes these; no network can be made of them.
+        // As a definition of another version lets it be stored.
         (
             networks(json!(["300.0.0.0/8"])),
             Reason::PolicyUnreadable,
@@ -64,14 +64,6 @@ fn limits(address: &str) -> Vec<(Option<Value>, Reason, Vec<&str>)> {
             networks(json!(["0.0.0.0/0", "::/0"])),
             Reason::BmcAddressNotAllowed,
             vec!["BMCEndpoint/{host}", address],
-        ),
-        (
-            networks(json!(["127.0.0.0/99"])),
-            Reason::PolicyUnreadable,
-            vec![
-                "RemediationPolicy default cannot be read",
-                "spec.bmc.allowedNetworks[0]",
-            ],
         ),
         (
             networks(json!(["127.255.0.2/32", "192.0.2.0/24"])),
@@ -98,7 +90,22 @@ async fn says_that_it_cannot_be_read(world: &World) -> Result<()> {
         Reason::PolicyUnreadable,
         &["spec.bmc.allowedNetworks[0]"],
         "",
-    )
+    )?;
+    says_whether_any_may_begin(world, "Unknown", Reason::PolicyUnreadable).await
+}
+
+/// A policy says itself whether a remediation may begin.
+async fn says_whether_any_may_begin(world: &World, status: &str, reason: Reason) -> Result<()> {
+    let wanted = |one: &Condition| one.status == status && one.reason == reason.as_str();
+    let policies = world::daemon::policies(&world.client);
+    let said = conditions::until_current(
+        policies,
+        "default",
+        "RemediationAllowed",
+        refusal::PATIENCE,
+        wanted,
+    );
+    said.await.map(drop)
 }
 
 #[tokio::test]
@@ -112,6 +119,7 @@ async fn nothing_is_powered_against_the_policy_and_a_corrected_one_is_obeyed_at_
     let policies = Api::<RemediationPolicy>::all(world.client.clone());
 
     refusal::fall_ill(&world, host).await?;
+    world::install::loosen(&world.client, "remediationpolicies.baremetal-remediator.io").await?;
 
     for (policy, reason, says) in limits(&address) {
         match &policy {
@@ -121,8 +129,11 @@ async fn nothing_is_powered_against_the_policy_and_a_corrected_one_is_obeyed_at_
         is_held_up(&world, &daemon, reason, &says)
             .await
             .with_context(|| format!("{policy:?}"))?;
-        if policy.is_some() && reason == Reason::PolicyUnreadable {
+        if reason == Reason::PolicyUnreadable {
             says_that_it_cannot_be_read(&world).await?;
+        }
+        if reason == Reason::PolicyPaused {
+            says_whether_any_may_begin(&world, "False", reason).await?;
         }
     }
     assert!(objects::is_triggered(&world, &host.name).await?);

@@ -4,7 +4,7 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::ConditionsStatus;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 /// Where the BMC of one host is and how it is known.
 #[derive(CustomResource, JsonSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -14,7 +14,7 @@ use super::ConditionsStatus;
     kind = "BMCEndpoint",
     plural = "bmcendpoints",
     namespaced,
-    status = "ConditionsStatus",
+    status = "BMCEndpointStatus",
     shortname = "bmce",
     category = "remediation",
     doc = "BMCEndpoint says where the BMC of one Machine or Node is, for clusters without metal3.",
@@ -94,6 +94,37 @@ pub struct BMCEndpointSpec {
         regex(pattern = r"^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
     )]
     pub system_uuid: Option<String>,
+}
+
+/// What the daemon found out about the endpoint.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct BMCEndpointStatus {
+    /// The generation of the spec that the status speaks of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// `Accepted`: whether the endpoint is valid and can be used. `Ready`: whether a remediation of the host would work,
+    /// by the last check of its BMC.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    #[schemars(length(max = 16))]
+    pub conditions: Vec<Condition>,
+    /// The host that the BMC was found to be of, with the login of the endpoint. It stays while the BMC is silent, and goes
+    /// when a BMC answers there that refuses the login or is another host's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub found: Option<FoundHost>,
+}
+
+/// A host that a BMC was found to be of.
+#[derive(JsonSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FoundHost {
+    /// The generation of the endpoint that was checked.
+    pub generation: i64,
+    /// System UUID of the host: that of its Node or, where there is none, the one that is stated; the BMC says the same.
+    #[serde(rename = "systemUUID")]
+    #[schemars(length(max = 36))]
+    pub system_uuid: String,
 }
 
 /// A Secret in the same namespace.

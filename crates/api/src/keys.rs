@@ -10,6 +10,8 @@ pub const LEAVE_OFF_ANNOTATION: &str = "baremetal-remediator.io/leave-off";
 pub const CONFIRM_OFF_ANNOTATION: &str = "baremetal-remediator.io/confirm-off";
 /// Beside [`CONFIRM_OFF_ANNOTATION`]: the user, as the API server knows them.
 pub const CONFIRM_OFF_BY_ANNOTATION: &str = "baremetal-remediator.io/confirm-off-by";
+/// Beside [`CONFIRM_OFF_ANNOTATION`]: the Node whose host it is.
+pub const CONFIRM_OFF_NODE_ANNOTATION: &str = "baremetal-remediator.io/confirm-off-node";
 /// Beside [`CONFIRM_OFF_ANNOTATION`]: when they say so, by RFC 3339.
 pub const CONFIRM_OFF_AT_ANNOTATION: &str = "baremetal-remediator.io/confirm-off-at";
 /// Our finalizer on the Secret of a BMC, while a host may be off because of us.

@@ -20,6 +20,7 @@ mod redact;
 mod redfish;
 mod target;
 mod tls;
+mod until;
 
 use jiff::Timestamp;
 use tokio::time::Instant;
@@ -43,6 +44,7 @@ pub use tls::{
     BadFingerprint, Fingerprint, PresentedCertificate, ServerTrust, TlsFailure,
     read_certificate as read_bmc_certificate,
 };
+pub use until::Until;
 
 use fallback::RedfishOrIpmi;
 use inspection::Scope;
@@ -139,10 +141,15 @@ impl Bmc {
     ///
     /// # Errors
     /// [`BmcError::UnknownOutcome`] if the command may have been executed; after any other it was not.
-    pub async fn command(&mut self, command: Verb, not_after: Instant) -> Result<CommandAnswer, BmcError> {
+    pub async fn command(
+        &mut self,
+        command: Verb,
+        until: impl Into<Until>,
+    ) -> Result<CommandAnswer, BmcError> {
+        let until = until.into();
         match &mut self.driver {
-            Driver::Redfish(redfish) => redfish.command(command, not_after).await,
-            Driver::Ipmi(ipmi) => ipmi.command(command, not_after).await,
+            Driver::Redfish(redfish) => redfish.command(command, until).await,
+            Driver::Ipmi(ipmi) => ipmi.command(command, until).await,
         }
     }
 

@@ -18,9 +18,31 @@ pub const LONGEST_REASON: usize = 512;
 /// The longest name of a user, in characters.
 pub const LONGEST_NAME: usize = 512;
 
+/// Whom a person is asked about, as it is journalled: a word is about this host and no other.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Asked {
+    /// Name of the Node whose workloads would be released.
+    #[schemars(length(max = 253))]
+    pub node: String,
+    /// UID of the Node.
+    #[serde(rename = "nodeUID")]
+    #[schemars(length(max = 256))]
+    pub node_uid: String,
+    /// Address of the BMC that does not tell, without credentials.
+    pub bmc: String,
+    /// Whether the BMC has said the system UUID of the Node, to an earlier attempt or a check. Where it has not, anybody
+    /// may have named the Node, and who confirms needs the right to on the Node, too.
+    pub proven: bool,
+}
+
 /// What a person says of a host: that it is off.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Word {
+    /// The Node on that host.
+    #[serde(default)]
+    #[schemars(length(max = 253))]
+    pub node: String,
     /// The user, as the API server knows them.
     #[schemars(length(max = 512))]
     pub by: String,
@@ -61,11 +83,15 @@ pub struct Confirmation {
 }
 
 impl Word {
-    /// Reads a word from the three texts that it is written in. `None`: there is none. An error names what is wrong.
-    pub fn read(why: Option<&str>, by: Option<&str>, at: Option<&str>) -> Result<Option<Self>, &'static str> {
-        if (why, by, at) == (None, None, None) {
+    /// Reads a word from the texts that it is written in: of which Node, why, by whom, and when. `None`: there is none.
+    /// An error names what is wrong.
+    pub fn read(texts: [Option<&str>; 4]) -> Result<Option<Self>, &'static str> {
+        if texts == [None; 4] {
             return Ok(None);
         }
+        let [node, why, by, at] = texts;
+        let node = node.filter(|node| !node.is_empty());
+        let node = node.ok_or("it does not say of which Node")?;
         let why = why.map(str::trim).filter(|why| !why.is_empty());
         let why = why.ok_or("it does not say why")?;
         let by = by.filter(|by| !by.is_empty()).ok_or("it does not say by whom")?;
@@ -74,8 +100,16 @@ impl Word {
         if why.chars().count() > LONGEST_REASON || by.chars().count() > LONGEST_NAME {
             return Err("the reason or the name of the user is too long");
         }
-        let (by, why) = (by.to_owned(), why.to_owned());
-        Ok(Some(Self { by, why, at }))
+        let (node, by, why) = (node.to_owned(), by.to_owned(), why.to_owned());
+        Ok(Some(Self { node, by, why, at }))
+    }
+
+    /// Whether it is about the host that was asked about.
+    pub fn is_about(&self, asked: &Asked) -> Result<(), String> {
+        if self.node == asked.node {
+            return Ok(());
+        }
+        Err(format!("it is about Node {}, and not {}", self.node, asked.node))
     }
 
     /// Whether it belongs to what has been asked since `asked`, and is young enough to be acted on.
@@ -111,33 +145,39 @@ mod tests {
     }
 
     fn word(seconds: i64) -> Word {
-        let (by, why) = ("jane".to_owned(), "the plug is out".to_owned());
-        let at = at(seconds);
-        Word { by, why, at }
+        Word {
+            node: "worker-1".to_owned(),
+            by: "jane".to_owned(),
+            why: "the plug is out".to_owned(),
+            at: at(seconds),
+        }
     }
 
     #[test]
     fn a_word_says_who_when_and_why_or_is_none() {
-        let (why, by, when) = (Some("out"), Some("jane"), Some("2027-01-15T08:00:00Z"));
+        let (node, why, by) = (Some("worker-1"), Some("out"), Some("jane"));
+        let when = Some("2027-01-15T08:00:00Z");
         let long = "x".repeat(LONGEST_REASON + 1);
         let longest = "電".repeat(LONGEST_REASON);
         assert!(
-            Word::read(Some(&longest), by, when).is_ok(),
+            Word::read([node, Some(&longest), by, when]).is_ok(),
             "what the API server takes"
         );
-        assert_eq!(Word::read(None, None, None), Ok(None));
-        assert_eq!(Word::read(why, by, when).unwrap().unwrap().by, "jane");
+        assert_eq!(Word::read([None; 4]), Ok(None));
+        assert_eq!(Word::read([node, why, by, when]).unwrap().unwrap().by, "jane");
         for wrong in [
-            (None, by, when),
-            (Some(" "), by, when),
-            (Some(long.as_str()), by, when),
-            (why, None, when),
-            (why, Some(""), when),
-            (why, by, None),
-            (why, by, Some("now")),
-            (why, by, Some("2027-01-15")),
+            [None, why, by, when],
+            [Some(""), why, by, when],
+            [node, None, by, when],
+            [node, Some(" "), by, when],
+            [node, Some(long.as_str()), by, when],
+            [node, why, None, when],
+            [node, why, Some(""), when],
+            [node, why, by, None],
+            [node, why, by, Some("now")],
+            [node, why, by, Some("2027-01-15")],
         ] {
-            assert!(Word::read(wrong.0, wrong.1, wrong.2).is_err(), "{wrong:?}");
+            assert!(Word::read(wrong).is_err(), "{wrong:?}");
         }
     }
 

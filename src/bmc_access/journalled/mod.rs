@@ -66,6 +66,7 @@ fn resolved(
             stated_uuid: subject.uuid().filter(|_| subject.had_no_node()),
             can_state_uuid: subject.host.starts_with("BMCEndpoint/"),
             manager: None,
+            found_uuid: None,
         },
         address: address(subject, route)?,
         secret: route.secret.clone(),

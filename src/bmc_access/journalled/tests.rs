@@ -25,6 +25,7 @@ fn host_at(address: &str, trust: HostTrust) -> ResolvedHost {
             stated_uuid: None,
             can_state_uuid: true,
             manager: None,
+            found_uuid: None,
         },
         address,
         secret: "worker-1-bmc".to_owned(),

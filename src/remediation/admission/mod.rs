@@ -16,6 +16,7 @@ use remediator_core::admission::{Key, Remediation, Reply, Stage, Unreadable, adm
 use remediator_core::brakes::Fleet;
 use remediator_core::decision::{Act, Decision, Observation};
 use remediator_core::facts::{Lookup, Obstacle};
+use remediator_core::journal::Subject;
 use remediator_core::phase::{Phase, Reason};
 
 use crate::bmc_access::host::ResolvedHost;
@@ -345,7 +346,11 @@ fn of_caches(remediation: &PowerCycleRemediation) -> Remediation {
 /// The same with what it wants to work on.
 fn wanting(context: &Remediator, remediation: &PowerCycleRemediation, host: &ResolvedHost) -> Remediation {
     let namespace = remediation.namespace().unwrap_or_default();
-    let mut keys = BTreeSet::from([Key::Bmc(host.host.bmc.clone())]);
+    // What begins on a person's word, the BMC has not been found to be of.
+    let is_asked = remediation.phase() == Phase::AwaitingConfirmation;
+    let is_proven = !is_asked || begun(remediation).is_some_and(Subject::is_proven);
+    let bmc = is_proven.then(|| Key::Bmc(host.host.bmc.clone()));
+    let mut keys: BTreeSet<Key> = bmc.into_iter().collect();
     let named = about(remediation).node;
     let mut control_plane = is_of_control_plane(context, remediation, named.as_deref()).then_some(None);
     keys.extend(named.map(|node| node_key(None, node)));
@@ -385,7 +390,8 @@ fn keys_of_begun(remediation: &PowerCycleRemediation) -> BTreeSet<Key> {
         .clone()
         .map(|name| Key::Machine { namespace, name });
     let of_node = node.into_iter().chain(machine).chain(control_plane);
-    of_node.chain([Key::Bmc(subject.bmc.clone())]).collect()
+    let bmc = subject.is_proven().then(|| Key::Bmc(subject.bmc.clone()));
+    of_node.chain(bmc).collect()
 }
 
 fn node_key(cluster: Option<ClusterKey>, name: String) -> Key {

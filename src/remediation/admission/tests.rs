@@ -161,6 +161,42 @@ fn invariant_14_what_a_remediation_says_of_itself_once_it_has_begun_holds_nobody
     }
 }
 
+/// One of another namespace that was begun on a person's word: the BMC of its host has never answered, and anybody may have
+/// named any address.
+#[test]
+fn invariant_14_the_bmc_of_a_word_holds_nobody_up_until_it_has_answered() {
+    for (system, expected) in [("", None), ("s", Some(Reason::AnotherRemediationActive))] {
+        let (caches, mut writers) = caches();
+        let begun = json!({
+            "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "PowerCycleRemediation",
+            "metadata": {
+                "name": "r0", "namespace": "b", "uid": "b", "creationTimestamp": "2026-01-01T00:00:00Z",
+            },
+            "spec": {"nodeName": "n1"},
+            "status": {
+                "phase": "Booting", "attempt": 1, "reason": "PowerOnByHand", "message": "",
+                "phaseStarted": "2026-01-01T00:00:02Z",
+                "subject": {
+                    "node": "n1", "nodeUID": "n1", "bootID": "b", "host": "h", "bmc": "10.0.0.2", "system": system,
+                    "systemUUID": "u", "identity": "i",
+                },
+            },
+        });
+        apply(&mut writers.remediations, begun);
+        let own = Remediation {
+            asks: true,
+            keys: [Key::Bmc("10.0.0.2".to_owned())].into(),
+            ..one("own", Stage::Waiting)
+        };
+        let reply = Admitted::default().decide_by(&caches, &own, |_| Ok(()));
+        assert_eq!(
+            reply.denied().map(|obstacle| obstacle.reason),
+            expected,
+            "{system:?}"
+        );
+    }
+}
+
 fn any_remediation() -> impl Strategy<Value = Value> {
     let name = (
         proptest::sample::select(&["a", "b"][..]),

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use kube::ResourceExt as _;
 use remediator_api::PowerCycleRemediation;
 use remediator_api::target_ref::to_bring_back;
+use remediator_bmc::Until;
 use remediator_core::admission::Reply;
 use remediator_core::journal::{Journal, Verb};
 use remediator_core::manual::{Manual, Next};
@@ -157,12 +158,16 @@ impl BringingBack<'_> {
                 }
                 let timer = tokio::time::Instant::now();
                 let soon = timer.checked_add(SEND_WITHIN).unwrap_or(timer);
-                let not_after = self.context.sources.lead.bound(soon);
+                let sources = Arc::clone(&self.context.sources);
+                let jumps = sources.clock.moment().1;
+                let bound = sources.lead.bound(soon);
+                let is_over = move || sources.clock.moment().1 != jumps || !sources.lead.holds();
+                let until = Until::unless(bound, is_over);
                 let Some(conversation) = &mut memory.conversation else {
                     return After::Pause;
                 };
                 let answer = conversation
-                    .command(&self.context.bmc, Verb::PowerOn, not_after)
+                    .command(&self.context.bmc, Verb::PowerOn, until)
                     .await;
                 tracing::info!(remediation = %self.remediation.name_any(), ?answer, "power-on of a host whose remediation is gone");
                 if let Some(answer) = answer {

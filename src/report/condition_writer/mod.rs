@@ -11,7 +11,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use kube::Resource;
 use kube::api::{Api, Patch, PatchParams};
 use serde::de::DeserializeOwned;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use crate::api_call::{ShellError, within};
 use crate::clock::Clock;
@@ -66,19 +66,38 @@ impl ConditionWriter {
     where
         K: Resource + Clone + DeserializeOwned + std::fmt::Debug,
     {
+        self.write_with(api, object, (present, None), statements).await
+    }
+
+    /// The same with what else is to be said in the status.
+    pub(crate) async fn write_with<K>(
+        &self,
+        api: &Api<K>,
+        object: &ObjectMeta,
+        (present, more): (&[Condition], Option<Map<String, Value>>),
+        statements: &[Statement],
+    ) -> Result<bool, ShellError>
+    where
+        K: Resource + Clone + DeserializeOwned + std::fmt::Debug,
+    {
         let present = self.newest(object, present);
-        let Some(conditions) = conditions::state(statements, &present, self.clock.now()) else {
+        let stated = conditions::state(statements, &present, self.clock.now());
+        if stated.is_none() && more.is_none() {
             return Ok(false);
-        };
-        let change =
-            json!({ "status": { "observedGeneration": object.generation, "conditions": conditions } });
+        }
+        let says_new = stated.is_some();
+        let conditions = stated.unwrap_or(present);
+        let mut status = more.unwrap_or_default();
+        status.insert("observedGeneration".to_owned(), json!(object.generation));
+        status.insert("conditions".to_owned(), json!(conditions));
+        let change = json!({ "status": status });
         let (name, parameters) = (object.name.clone().unwrap_or_default(), PatchParams::default());
         let patch = Patch::Merge(&change);
         let patched = api.patch_status(&name, &parameters, &patch);
         match within("writing a condition", patched).await {
             Ok(written) => {
                 self.note(written.meta(), conditions);
-                Ok(true)
+                Ok(says_new)
             }
             Err(error) if error.is_not_found() => Ok(false),
             Err(error) => Err(error),

@@ -110,6 +110,7 @@ pub(crate) fn by_statement(sources: &Sources, machine: &Machine) -> Result<Host,
             stated_uuid: None,
             can_state_uuid: false,
             manager: None,
+            found_uuid: None,
         }),
         None => through_endpoint(
             sources,
@@ -240,6 +241,14 @@ fn speaks_of(endpoint: &BMCEndpoint, machine: Option<&str>, node: Option<&str>) 
     same(machine, spec.machine_name.as_deref()) || same(node, spec.node_name.as_deref())
 }
 
+/// The system UUID that its BMC has said since the endpoint was last changed, if the last check of it did not find
+/// otherwise.
+fn found_uuid(endpoint: &BMCEndpoint) -> Option<SystemUuid> {
+    let found = endpoint.status.as_ref()?.found.as_ref()?;
+    let is_of_now = endpoint.metadata.generation == Some(found.generation);
+    SystemUuid::parse(&found.system_uuid).ok().filter(|_| is_of_now)
+}
+
 /// What a BMCEndpoint amounts to; the obstacle names the field.
 pub(crate) fn resolve_endpoint(endpoint: &BMCEndpoint) -> Result<ResolvedHost, Obstacle> {
     let name = endpoint.name_any();
@@ -273,6 +282,7 @@ pub(crate) fn resolve_endpoint(endpoint: &BMCEndpoint) -> Result<ResolvedHost, O
         stated_uuid,
         can_state_uuid: true,
         manager: None,
+        found_uuid: found_uuid(endpoint),
     };
     Ok(ResolvedHost {
         host,

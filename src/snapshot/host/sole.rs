@@ -11,9 +11,8 @@ use remediator_core::identity::SystemUuid;
 use remediator_core::phase::Reason;
 
 use crate::api_call::{ShellError, list};
-use crate::report::conditions::READY;
 use crate::single_flight::SingleFlight;
-use crate::snapshot::host::{among_endpoints, bmc_address, reference, speaks_of, too_many};
+use crate::snapshot::host::{among_endpoints, bmc_address, found_uuid, reference, speaks_of, too_many};
 use crate::snapshot::sources::Sources;
 
 pub(crate) const LISTING_ENDPOINTS: &str = "listing the BMCEndpoints";
@@ -115,18 +114,12 @@ impl SearchedHost {
     }
 }
 
-/// Whether the last check of its BMC found the host that an endpoint describes, as it is now: with its own login, by the
-/// UUID of its Node or, where there is no Node, by the one that is stated.
+/// Whether a check has found the host that an endpoint describes, as it is now, with its own login.
 fn is_proven(endpoint: &Guarded<BMCEndpoint>) -> bool {
-    let Ok(endpoint) = &endpoint.0 else { return false };
-    let status = endpoint.status.iter();
-    let mut conditions = status.flat_map(|status| &status.conditions);
-    let generation = endpoint.metadata.generation;
-    conditions.any(|one| {
-        let is_the_host = one.status == "True" || one.reason == Reason::NodeMissing.as_str();
-        let is_of_now = generation.is_some() && one.observed_generation == generation;
-        one.type_ == READY && is_the_host && is_of_now
-    })
+    endpoint
+        .0
+        .as_ref()
+        .is_ok_and(|endpoint| found_uuid(endpoint).is_some())
 }
 
 /// Whether two descriptions of a host say the same; a journal has the system UUID in the byte order of the BMC.

@@ -11,7 +11,16 @@ async fn there_is_one_policy_and_its_networks_are_networks() -> world::Outcome {
     let kind = "RemediationPolicy";
     let only = "there is exactly one policy, and it is named default";
     kinds.refuses(kind, "another", &json!({}), &[only]).await?;
-    for network in ["10.0.0.0", "bmc.example/24", "10.0.0.0/", "/8", "10.0.0.0/8/8"] {
+    for network in [
+        "10.0.0.0",
+        "bmc.example/24",
+        "10.0.0.0/",
+        "/8",
+        "10.0.0.0/8/8",
+        "300.0.0.0/8",
+        "127.0.0.0/99",
+        "2001:db8::/129",
+    ] {
         let spec = json!({"bmc": {"allowedNetworks": [network]}});
         let says = ["spec.bmc.allowedNetworks[0]"];
         kinds

@@ -3,6 +3,8 @@
 use anyhow::{Context as _, Result, ensure};
 use kube::Client;
 use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
+use remediator_api::PowerCycleRemediation;
+use remediator_core::phase::Phase;
 use serde_json::{Value, json};
 use world::{HostOptions, World, WorldHost, nodeless};
 
@@ -52,10 +54,29 @@ pub(super) struct Row {
     pub(super) what: &'static str,
     pub(super) victim: Victim,
     pub(super) acts: fn(&Attempt<'_>) -> Vec<Act>,
+    /// The Node of which the attacker says that its host is off, once the attempt's request asks a person.
+    pub(super) word: Option<fn(&Attempt<'_>) -> String>,
 }
 
 pub(super) fn row(what: &'static str, victim: Victim, acts: fn(&Attempt<'_>) -> Vec<Act>) -> Row {
-    Row { what, victim, acts }
+    Row {
+        what,
+        victim,
+        acts,
+        word: None,
+    }
+}
+
+/// The same, and a word about the host of a Node.
+pub(super) fn word(
+    what: &'static str,
+    acts: fn(&Attempt<'_>) -> Vec<Act>,
+    of: fn(&Attempt<'_>) -> String,
+) -> Row {
+    Row {
+        word: Some(of),
+        ..row(what, Victim::Node, acts)
+    }
 }
 
 /// A request, in the attempt's own namespace.
@@ -211,12 +232,31 @@ impl Attempt<'_> {
         self.perform(&again).await
     }
 
+    /// The attempt's request asks a person by now, and the attacker says that the host is off. The API server refuses it.
+    pub(super) async fn says_off(&self, node: &str) -> Result<()> {
+        let name = "attempt-again";
+        let remediations =
+            Api::<PowerCycleRemediation>::namespaced(self.owner.client.clone(), &self.namespace);
+        let asks = |object: Option<&PowerCycleRemediation>| {
+            object.is_some_and(|object| world::journal(object).phase == Phase::AwaitingConfirmation)
+        };
+        harness::await_condition(remediations, name, asks).await?;
+        let annotations = json!({
+            "baremetal-remediator.io/confirm-off": "it is off", "baremetal-remediator.io/confirm-off-node": node,
+            "baremetal-remediator.io/confirm-off-by": editor::USER,
+            "baremetal-remediator.io/confirm-off-at": jiff::Timestamp::now().to_string(),
+        });
+        let metadata = json!({"name": name, "annotations": annotations});
+        let request = json!({
+            "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "PowerCycleRemediation", "metadata": metadata,
+        });
+        self.perform(&[Act::merge(request).refused(403)]).await
+    }
+
     /// The attempt leads to nothing in its own namespace either.
     pub(super) async fn has_begun_nothing(&self) -> Result<()> {
-        let remediations = Api::<remediator_api::PowerCycleRemediation>::namespaced(
-            self.owner.client.clone(),
-            &self.namespace,
-        );
+        let remediations =
+            Api::<PowerCycleRemediation>::namespaced(self.owner.client.clone(), &self.namespace);
         for one in remediations.list(&kube::api::ListParams::default()).await?.items {
             let journal = world::journal(&one);
             ensure!(

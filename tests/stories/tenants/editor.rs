@@ -1,7 +1,8 @@
 //! The user who tries: an editor of some namespaces and of nothing else.
 //!
 //! Such a user has what the built-in ClusterRole `edit` gives, and what an administrator adds to it who lets tenants bring
-//! their own hosts: our kinds without their status, and Machines with theirs, although their controllers write that.
+//! their own hosts: everything with our kinds, also their status, and Machines with theirs, although their controllers
+//! write that.
 
 use anyhow::Result;
 use k8s_openapi::api::rbac::v1::{ClusterRole, RoleBinding};
@@ -10,7 +11,7 @@ use kube::api::{Api, PostParams};
 use serde_json::json;
 use world::World;
 
-const USER: &str = "tenant";
+pub(super) const USER: &str = "tenant";
 const ROLE: &str = "tenants-edit-hosts";
 
 pub(super) async fn client(world: &World) -> Result<Client> {
@@ -34,8 +35,7 @@ pub(super) async fn role(client: &Client) -> Result<()> {
         "metadata": {"name": ROLE, "labels": {"rbac.authorization.k8s.io/aggregate-to-edit": "true"}},
         "rules": [
             {
-                "apiGroups": ["baremetal-remediator.io"], "verbs": verbs,
-                "resources": ["bmcendpoints", "powercycleremediations", "powercycleremediationtemplates"],
+                "apiGroups": ["baremetal-remediator.io"], "verbs": ["*"], "resources": ["*"],
             },
             {"apiGroups": ["machine.openshift.io", "cluster.x-k8s.io"], "verbs": verbs, "resources": machines},
         ],

@@ -72,7 +72,10 @@ async fn invariant_14_nothing_that_a_tenant_makes_affects_the_host_of_another() 
     let own = World::new(
         cluster,
         "attacker",
-        vec![escalation::never_boots(HostOptions::default())],
+        vec![
+            escalation::never_boots(HostOptions::default()),
+            Victim::Node.options(),
+        ],
     )
     .await?;
     world::set_policy(&owner.client, policy()).await?;
@@ -138,6 +141,8 @@ async fn prepare(owner: &World, rows: &[Row]) -> Result<()> {
 async fn is_at_work(own: &World) -> Result<()> {
     let host = &own.hosts[0];
     own.falls_silent(host).await?;
+    // The other one's Node is silent, too, and nobody asks for it yet.
+    own.falls_silent(&own.hosts[1]).await?;
     let remediation = own.request(host, acts::patient()).await?;
     own.remediation_until(&remediation, LONG, |journal| journal.phase == Phase::Booting)
         .await?;
@@ -196,6 +201,9 @@ async fn remediated(row: &Row, attempt: &Attempt<'_>, acts: &[Act]) -> Result<()
             Victim::Node => {
                 owner.falls_silent(host).await?;
                 attempt.ask_again(acts).await?;
+                if let Some(of) = row.word {
+                    attempt.says_off(&of(attempt)).await?;
+                }
                 objects::create_remediation(owner, &name, json!({"nodeName": host.name})).await?;
                 owner.remediation_ended(&name, LONG).await
             }

@@ -2,12 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::attempt::{Act, Attempt, Row, Victim, remediation, remediation_with, row};
+use super::attempt::{Act, Attempt, Row, Victim, remediation, remediation_with, row, word};
 use super::claims::{asks_for_the_node, of_a_node_health_check};
 
 pub(super) fn rows() -> Vec<Row> {
     for_the_host()
         .into_iter()
+        .chain(words())
         .chain(forged())
         .chain(beyond())
         .collect()
@@ -93,6 +94,30 @@ fn for_the_host() -> Vec<Row> {
                 let request = remediation_with(&metadata, &json!({"nodeName": attempt.host.name}));
                 vec![request, Act::delete(named("PowerCycleRemediation", "attempt"))]
             },
+        ),
+    ]
+}
+
+/// Requests that soon ask a person whether the host is off, for the BMC does not take the login; and the attacker, who may
+/// do everything in the namespace, says so.
+fn words() -> Vec<Row> {
+    vec![
+        word(
+            "a word about the neighbour's Node",
+            |attempt| {
+                let endpoint = attempt.endpoint("mine", &json!({"nodeName": attempt.host.name}));
+                vec![attempt.secret(), endpoint, asking(&attempt.host.name)]
+            },
+            |attempt| attempt.host.name.clone(),
+        ),
+        word(
+            "a word about one's own Node behind the neighbour's BMC address",
+            |attempt| {
+                let own = &attempt.own.hosts[1].name;
+                let endpoint = attempt.endpoint("mine", &json!({"nodeName": own}));
+                vec![attempt.secret(), endpoint, asking(own)]
+            },
+            |attempt| attempt.own.hosts[1].name.clone(),
         ),
     ]
 }
@@ -208,6 +233,10 @@ fn beyond() -> Vec<Row> {
             ]
         }),
     ]
+}
+
+fn asking(node: &str) -> Act {
+    remediation(&json!({"nodeName": node, "deadlines": {"pending": "1s"}}))
 }
 
 fn named(kind: &str, name: &str) -> Value {

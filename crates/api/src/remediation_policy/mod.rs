@@ -175,6 +175,7 @@ impl Default for FallbackToIpmi {
 /// Text of a network in CIDR form, checked by the API server.
 #[derive(JsonSchema)]
 #[schemars(transparent)]
+#[schemars(extend("x-kubernetes-validations" = [{"rule": "isCIDR(self)", "message": "must be a network in CIDR form, such as 10.0.0.0/8"}]))]
 #[allow(dead_code)]
 struct Cidr(#[schemars(length(min = 3, max = 49), regex(pattern = r"^[0-9a-fA-F.:]+/[0-9]{1,3}$"))] String);
 

@@ -12,7 +12,7 @@ use super::pace::SharedPace;
 use super::{Actor, Outcomes};
 use crate::error::BmcError;
 use crate::inspection::Scope;
-use crate::{BmcTarget, CommandAnswer, Deadlines, Inspection, LogEntry, PowerRead, Verb};
+use crate::{BmcTarget, CommandAnswer, Deadlines, Inspection, LogEntry, PowerRead, Until, Verb};
 
 /// Whose requests go first, and who is turned away while a BMC does not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,7 +178,7 @@ pub(super) enum What {
     Prepare(Reply<()>),
     Inspect(Scope, Reply<Inspection>),
     /// What, and until when.
-    Command(Verb, Instant, Reply<CommandAnswer>),
+    Command(Verb, Until, Reply<CommandAnswer>),
     Log(Reply<Vec<LogEntry>>),
     EndSession(String, Reply<bool>),
     Close(Reply<bool>),
@@ -244,8 +244,9 @@ impl BmcHandle {
 
     /// Sends a power command once, to the system that the target was last read from, and not after the given
     /// time.
-    pub async fn command(&self, command: Verb, not_after: Instant) -> Result<CommandAnswer, BmcError> {
-        let order = |reply| What::Command(command, not_after, reply);
+    pub async fn command(&self, command: Verb, until: impl Into<Until>) -> Result<CommandAnswer, BmcError> {
+        let until = until.into();
+        let order = |reply| What::Command(command, until, reply);
         // An actor that is gone without an answer may have sent it.
         self.ask(order, BmcError::UnknownOutcome).await
     }

@@ -27,7 +27,7 @@ use self::pace::{Pace, SharedPace};
 use self::sessions::Sessions;
 use super::error::BmcError;
 use super::ipmi::IpmiError;
-use super::{BmcTarget, CommandAnswer, Deadlines, Inspection, Verb};
+use super::{BmcTarget, CommandAnswer, Deadlines, Inspection, Until, Verb};
 use crate::inspection::Scope;
 
 /// When a check that a remediation goes before comes again.
@@ -97,7 +97,7 @@ impl Actor {
         }
         match &request.what {
             What::Inspect(..) => self.sessions.read_at(&request.target, now),
-            What::Command(_, not_after, _) => self.pace.with(|pace, _| pace.command_at(now)).min(*not_after),
+            What::Command(_, until, _) => self.pace.with(|pace, _| pace.command_at(now)).min(until.at()),
             What::Join
             | What::Leave
             | What::Prepare(_)
@@ -122,8 +122,8 @@ impl Actor {
             What::Inspect(scope, reply) => {
                 let _ = reply.send(self.inspect(&target, urgency, scope).await);
             }
-            What::Command(command, not_after, reply) => {
-                let _ = reply.send(self.command(&target, command, not_after).await);
+            What::Command(command, until, reply) => {
+                let _ = reply.send(self.command(&target, command, until).await);
             }
             What::Log(reply) => {
                 let _ = reply.send(self.sessions.newest_log(&target).await);
@@ -154,16 +154,16 @@ impl Actor {
         &mut self,
         target: &Arc<BmcTarget>,
         command: Verb,
-        not_after: Instant,
+        until: Until,
     ) -> Result<CommandAnswer, BmcError> {
         if self.pace.with(|pace, now| pace.is_command_under_way(now)) {
             return Err(IpmiError::EarlierCommandUnderWay.into());
         }
-        if Instant::now() >= not_after {
+        if until.is_over() {
             return Err(BmcError::TooLate);
         }
         self.pace.with(Pace::note_command);
-        let answer = self.sessions.command(target, command, not_after).await;
+        let answer = self.sessions.command(target, command, until).await;
         self.note(answer.as_ref().err());
         if let Ok(CommandAnswer::Refused {
             retry_after: Some(wish),

@@ -8,7 +8,7 @@ use super::Urgency;
 use super::pace::{READ_SPACING, SharedPace, not_before};
 use crate::error::BmcError;
 use crate::inspection::Scope;
-use crate::{Bmc, BmcTarget, CommandAnswer, Deadlines, Inspection, LogEntry, Verb};
+use crate::{Bmc, BmcTarget, CommandAnswer, Deadlines, Inspection, LogEntry, Until, Verb};
 
 /// Most hosts behind one BMC that are kept connected at once; the one asked longest ago gives way.
 const MOST: usize = 8;
@@ -91,7 +91,8 @@ impl Sessions {
     }
 
     pub(super) async fn inspect(&mut self, target: &BmcTarget, scope: Scope) -> Result<Inspection, BmcError> {
-        let doubted = self.pace.with(|pace, now| pace.is_doubted(now));
+        let secret = target.credentials.version.as_str();
+        let doubted = self.pace.with(|pace, now| pace.is_doubted(secret, now));
         let session = self.turn_to(target)?;
         session.last_read = Some(Instant::now());
         let found = session.bmc.look(scope, !doubted).await;
@@ -101,7 +102,7 @@ impl Sessions {
             Err(BmcError::Tls(_) | BmcError::AuthenticationRejected { .. }) => true,
             Ok(_) | Err(_) => return found,
         };
-        self.pace.with(|pace, now| pace.note_doubt(doubt, now));
+        self.pace.with(|pace, now| pace.note_doubt(secret, doubt, now));
         found
     }
 
@@ -117,9 +118,9 @@ impl Sessions {
         &mut self,
         target: &BmcTarget,
         command: Verb,
-        not_after: Instant,
+        until: Until,
     ) -> Result<CommandAnswer, BmcError> {
-        self.turn_to(target)?.bmc.command(command, not_after).await
+        self.turn_to(target)?.bmc.command(command, until).await
     }
 
     /// Ends the conversation about this target, unless another handle has it too.

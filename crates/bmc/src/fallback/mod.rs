@@ -21,7 +21,7 @@ use super::ipmi::{Ipmi, IpmiError};
 use super::redfish::Redfish;
 use super::target::Deadlines;
 use super::{
-    BmcAddress, BmcTarget, CommandAnswer, Inspection, PowerRead, Privilege, Protocol, Transport, Verb,
+    BmcAddress, BmcTarget, CommandAnswer, Inspection, PowerRead, Privilege, Protocol, Transport, Until, Verb,
 };
 use remediator_core::identity::SystemUuid;
 use remediator_core::journal::LogEntry;
@@ -129,14 +129,10 @@ impl RedfishOrIpmi {
         found
     }
 
-    pub(super) async fn command(
-        &mut self,
-        command: Verb,
-        not_after: Instant,
-    ) -> Result<CommandAnswer, BmcError> {
+    pub(super) async fn command(&mut self, command: Verb, until: Until) -> Result<CommandAnswer, BmcError> {
         match &mut self.fallen_back {
-            None => self.redfish.command(command, not_after).await,
-            Some(stand_in) => stand_in.command(command, not_after).await,
+            None => self.redfish.command(command, until).await,
+            Some(stand_in) => stand_in.command(command, until).await,
         }
     }
 
@@ -190,11 +186,11 @@ impl StandIn {
         Ok(found)
     }
 
-    async fn command(&mut self, command: Verb, not_after: Instant) -> Result<CommandAnswer, BmcError> {
+    async fn command(&mut self, command: Verb, until: Until) -> Result<CommandAnswer, BmcError> {
         if !self.proven {
             return Err(BmcError::NotRead);
         }
-        match self.ipmi.command(command, not_after).await {
+        match self.ipmi.command(command, until).await {
             // Of IPMI alone: Redfish may take the same Secret.
             Err(error @ BmcError::Ipmi(IpmiError::LoginRejected(_))) => Err(failed(&self.cause, error)),
             other => other,

@@ -22,7 +22,9 @@ use super::wire::net_fn::CHASSIS;
 use crate::address::Privilege;
 use crate::credentials::Credentials;
 use crate::error::BmcError;
-use crate::{BmcTarget, CommandAnswer, Deadlines, Inspection, Login, PowerRead, Protocol, Verb, dated};
+use crate::{
+    BmcTarget, CommandAnswer, Deadlines, Inspection, Login, PowerRead, Protocol, Until, Verb, dated,
+};
 use remediator_core::identity::SystemUuid;
 use remediator_core::journal::HostState;
 
@@ -182,20 +184,16 @@ impl Ipmi {
     }
 
     /// Sends a command once to the BMC of the last reading, in its session.
-    pub(crate) async fn command(
-        &mut self,
-        command: Verb,
-        not_after: Instant,
-    ) -> Result<CommandAnswer, BmcError> {
+    pub(crate) async fn command(&mut self, command: Verb, until: Until) -> Result<CommandAnswer, BmcError> {
         self.not_rejected()?;
         self.doubt();
         let control = self.control.as_ref().ok_or(BmcError::NotRead)?;
         BmcError::check_identity(self.expected.as_ref(), control.uuid.as_ref())?;
-        self.settle(not_after).await?;
+        self.settle(until.at()).await?;
         // An ended session answers nothing, and then nobody would know what became of the command.
         let live = self.live.as_mut().filter(|live| !live.session.is_stale());
         let live = live.ok_or(BmcError::NotRead)?;
-        if Instant::now() >= not_after {
+        if until.is_over() {
             return Err(BmcError::TooLate);
         }
         let data: &[u8] = match command {

@@ -3,7 +3,6 @@
 
 use http::{Method, StatusCode};
 use serde_json::json;
-use tokio::time::Instant;
 
 use super::login::LoginState;
 use super::resource::{ActionInfo, ResetAction};
@@ -11,18 +10,14 @@ use super::task::{self, Course};
 use super::wire::{Answer, Call, SendFailure};
 use super::{Redfish, own};
 use crate::error::BmcError;
-use crate::{CommandAnswer, Refusal, Verb};
+use crate::{CommandAnswer, Refusal, Until, Verb};
 
 impl Redfish {
     /// Sends a command once to the system of the last reading.
     ///
     /// A list of reset types that only stands behind `@Redfish.ActionInfo` is not read beforehand, which would
     /// cost every remediation a request, but after a 400, to say in the answer what is offered.
-    pub(crate) async fn command(
-        &mut self,
-        command: Verb,
-        not_after: Instant,
-    ) -> Result<CommandAnswer, BmcError> {
+    pub(crate) async fn command(&mut self, command: Verb, until: Until) -> Result<CommandAnswer, BmcError> {
         self.not_rejected()?;
         let control = self.control.as_ref().ok_or(BmcError::NotRead)?;
         BmcError::check_identity(self.expected.as_ref(), control.uuid.as_ref())?;
@@ -40,7 +35,7 @@ impl Redfish {
         self.followed = None;
         let call = Call {
             body: Some(body.into()),
-            not_after: Some(not_after),
+            until: Some(until),
             ..Call::new(Method::POST, &target, self.authorization()?)
         };
         let answer = self.wire.exchange(&call).await.map_err(|failure| match failure {

@@ -47,11 +47,15 @@ impl Redfish {
             let skipped = count.saturating_sub(NEWEST).max(records.len());
             let last = ResourcePath::parse(&format!("{entries}?$skip={skipped}")).ok()?;
             let last: LogPage = self.glance(&last).await.unwrap_or_default();
-            records.extend(self::records(last.entries));
+            // One that does not know `$skip` sends the first page again.
+            let new = self::records(last.entries).into_iter();
+            let new: Vec<_> = new
+                .filter(|record| !records.iter().any(|one| is_same(one, record)))
+                .collect();
+            records.extend(new);
         }
-        let created = |record: &LogRecord| record.created.as_deref()?.parse::<Timestamp>().ok();
-        records.sort_by_key(|record| std::cmp::Reverse(created(record)));
-        let entries = records.iter().filter_map(|record| self.entry(record));
+        let entries = newest_first(records).into_iter();
+        let entries = entries.filter_map(|record| self.entry(&record));
         Some(entries.take(NEWEST).collect())
     }
 
@@ -75,6 +79,29 @@ impl Redfish {
         let body = answer.status.is_success().then(|| answer.bytes())?;
         resource::decode(body).ok()
     }
+}
+
+/// Whether two are one entry: by their address or, where a BMC gives none, by what they say.
+fn is_same(one: &LogRecord, other: &LogRecord) -> bool {
+    match (&one.id, &other.id) {
+        (Some(id), Some(other)) => id == other,
+        (Some(_), None) | (None, Some(_)) => false,
+        (None, None) => one == other,
+    }
+}
+
+/// The newest first, by their times. Entries without one, or of the same time, are in the order of the list: the
+/// newest are at its end, unless the times of the others say that it begins with them.
+fn newest_first(mut records: Vec<LogRecord>) -> Vec<LogRecord> {
+    let created = |record: &LogRecord| record.created.as_deref()?.parse::<Timestamp>().ok();
+    let mut times = records.iter().filter_map(created);
+    let (first, last) = (times.next(), times.next_back());
+    let begins_with_them = first.zip(last).is_some_and(|(first, last)| last < first);
+    if !begins_with_them {
+        records.reverse();
+    }
+    records.sort_by_key(|record| std::cmp::Reverse(created(record)));
+    records
 }
 
 fn records(page: Option<Vec<Option<LogRecord>>>) -> Vec<LogRecord> {

@@ -52,6 +52,7 @@ impl Known {
                 stated_uuid: SystemUuid::parse("4c4c4544-0042-3510-8052-b4c04f4e3732").ok(),
                 can_state_uuid: true,
                 manager: None,
+                found_uuid: None,
             }),
             node_of_host: Lookup::Absent,
             power_cycles: Vec::new(),

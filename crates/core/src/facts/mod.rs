@@ -293,4 +293,6 @@ pub struct Host {
     /// The BareMetalHost by which metal3 keeps the host online; none where nobody but us powers it, or where the
     /// remediation asks to power it all the same.
     pub manager: Option<Manager>,
+    /// The system UUID that the BMC has said to a check since it was described so.
+    pub found_uuid: Option<SystemUuid>,
 }

@@ -17,7 +17,7 @@ pub use before_power_off::{BeforePowerOff, BmcLog, HostState, LogEntry};
 pub use release::{Basis, Release, ReleaseBy, SavedNode, SavedTaint};
 pub use subject::{HostAtBmc, JournalledNode, NoNode, NodeOfSubject, Route, Subject};
 
-use super::confirmation::Confirmation;
+use super::confirmation::{Asked, Confirmation};
 use super::facts::Obstacle;
 use super::metal3::Hold;
 use super::node_lease::HeldNodeLease;
@@ -64,6 +64,9 @@ pub struct Journal {
     /// Why we believe the host is off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence: Option<OffEvidence>,
+    /// Whom a person was asked about last, where the BMC could not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Box<Asked>>,
     /// The person's word on which workloads were released, where the BMC could not tell.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confirmation: Option<Confirmation>,
@@ -268,6 +271,10 @@ pub struct FailedAttempt {
     pub reason: String,
     /// When it was given up.
     pub at: Timestamp,
+    /// Of the first one: what the BMC told of the host before anything was done to it. What it told later, we may have
+    /// brought about.
+    #[serde(default, rename = "beforePowerOff", skip_serializing_if = "Option::is_none")]
+    pub before_power_off: Option<Box<BeforePowerOff>>,
 }
 
 /// Why the last attempt failed, kept while the power of its host is being settled.

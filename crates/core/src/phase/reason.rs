@@ -98,7 +98,7 @@ reasons! {
     /// The signal was taken back before the host was touched.
     TriggerWithdrawn => "Nothing to do.",
     /// The BMC does not tell whether the host is off; a person may say that it is.
-    AwaitingConfirmation => "Repair the BMC; or make sure that the host is off, and say so: baremetal-remediator confirm-off.",
+    AwaitingConfirmation => "Repair the BMC; or make sure that the host is off, and say so: baremetal-remediator confirm-off <remediation> --node <node> --reason <how you know>.",
     /// What a person has said is not acted on.
     ConfirmationRefused => "Correct what the message names, check the host once more, then confirm again.",
     /// A host that a person has said to be off, and that its BMC does not power on, is waited for.

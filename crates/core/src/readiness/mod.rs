@@ -100,6 +100,46 @@ pub fn judge(
     Ok(format!("{}; the host is {power}{certificate}", found.how))
 }
 
+/// The host that the BMC was found to be of, with what is expected of it; or that another one answers.
+pub fn found_host(found: &BmcReport, expected: &Expected<'_>, stated: Option<&SystemUuid>) -> FoundHost {
+    let is_its = match is_the_host(found, expected, stated) {
+        Ok(()) => true,
+        Err(obstacle) => obstacle.reason == Reason::NodeMissing,
+    };
+    let said = found
+        .uuid
+        .as_deref()
+        .and_then(|uuid| SystemUuid::parse(uuid).ok());
+    said.filter(|_| is_its).map_or(FoundHost::Another, FoundHost::Its)
+}
+
+/// What a check says of whose BMC it asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FoundHost {
+    /// It is the BMC of the host with this system UUID.
+    Its(SystemUuid),
+    /// It answered, and is another host's, or refuses the login.
+    Another,
+    /// It did not answer: what was found before stands.
+    Unknown,
+}
+
+impl FoundHost {
+    /// What a check says that failed before the BMC had said whose it is.
+    pub fn failed(why: Reason) -> Self {
+        let is_silent = [
+            Reason::BmcUnreachable,
+            Reason::BmcNotReady,
+            Reason::BmcProtocolError,
+        ];
+        if is_silent.contains(&why) {
+            Self::Unknown
+        } else {
+            Self::Another
+        }
+    }
+}
+
 /// What is wrong with a BMC whose fastest answer took so long.
 pub(crate) fn too_slow(took: SignedDuration) -> Obstacle {
     let (seconds, most) = (took.as_secs_f64(), proof::SLOWEST_ANSWER.as_secs());

@@ -5,9 +5,12 @@ use jiff::Timestamp;
 use super::subject::{self, NotDue};
 use super::word::uuid_of;
 use super::{AT_ONCE, Next, Step, after};
+use crate::confirmation::Asked;
 use crate::decision::Observation;
 use crate::eligibility::Eligible;
-use crate::facts::{Lookup, Obstacle};
+use crate::facts::{Lookup, Node, Obstacle};
+use crate::identity::SystemUuid;
+use crate::journal::Subject;
 use crate::phase::{Phase, Reason};
 use crate::power::PowerState;
 
@@ -30,6 +33,8 @@ impl<'a> Step<'a> {
         }
         self.enter(Phase::AwaitingConfirmation, Reason::AwaitingConfirmation, None);
         self.journal.next_attempt = None;
+        let node = self.facts.objects.node.present();
+        self.journal.asked = node.map(|node| Box::new(self.whom_to_ask_about(node)));
         self.ask_person(obstacle);
         self.rest_until(self.soon(self.interval()))
     }
@@ -56,9 +61,71 @@ impl<'a> Step<'a> {
         is_of_bmc && tells_nothing && there && may_go_on && is_wanted && !self.journal.had_no_node()
     }
 
+    /// The host that a word would be about, as things stand.
+    pub(super) fn whom_to_ask_about(&self, node: &Node) -> Asked {
+        let begun = self.journal.subject.as_ref().filter(|_| self.journal.attempt > 0);
+        let host = self.facts.host.as_ref().ok();
+        let bmc = begun.map(|subject| &subject.bmc).or_else(|| Some(&host?.bmc));
+        let uuid = uuid_of(node);
+        let of_node = |other: &SystemUuid| uuid.as_ref().is_some_and(|uuid| uuid.matches(other).is_some());
+        let by_attempt = begun
+            .filter(|subject| subject.is_proven())
+            .and_then(Subject::uuid);
+        let by_check = host.filter(|host| Some(&host.bmc) == bmc);
+        let by_check = by_check.and_then(|host| host.found_uuid.as_ref());
+        Asked {
+            node: node.name.clone(),
+            node_uid: node.uid.clone(),
+            bmc: bmc.cloned().unwrap_or_default(),
+            proven: by_attempt.as_ref().or(by_check).is_some_and(of_node),
+        }
+    }
+
+    /// Asks anew where the host is another one by now than the one that was asked about: what was said before is not
+    /// about it.
+    fn ask_about_another(&mut self, node: &Node) -> bool {
+        let asked = self.whom_to_ask_about(node);
+        if self.journal.asked.as_deref() == Some(&asked) {
+            return false;
+        }
+        self.journal.asked = Some(Box::new(asked));
+        // Not a new phase: whoever may edit what leads to the host could fill the timeline.
+        self.journal.phase_started = Some(self.now);
+        if let Some(word) = self.facts.confirm_off.present() {
+            self.journal.confirmation_refused = Some(word.at);
+        }
+        let (reason, advice) = (
+            Reason::AwaitingConfirmation,
+            Reason::AwaitingConfirmation.advice(),
+        );
+        let message = format!(
+            "what leads to the host has changed; {}. {advice}",
+            self.whose_host()
+        );
+        self.journal.because(reason, message);
+        true
+    }
+
+    /// Whose host it is that a person is asked about, and what the BMC has to do with it.
+    fn whose_host(&self) -> String {
+        let Some(asked) = &self.journal.asked else {
+            return "it is not known of which Node".to_owned();
+        };
+        let (node, bmc) = (&asked.node, &asked.bmc);
+        let proven = if asked.proven {
+            String::new()
+        } else {
+            format!(
+                "; that {bmc} is its BMC was never found, so who confirms needs the right to in the whole cluster"
+            )
+        };
+        format!("it is the host of Node {node} behind {bmc}{proven}")
+    }
+
     fn ask_person(&mut self, obstacle: &Obstacle) {
         let message = format!(
-            "whether the host is off is not known ({obstacle}). {}",
+            "whether the host is off is not known ({obstacle}); {}. {}",
+            self.whose_host(),
             Reason::AwaitingConfirmation.advice()
         );
         self.journal.because(Reason::AwaitingConfirmation, message);
@@ -95,6 +162,11 @@ impl<'a> Step<'a> {
             ));
         }
         let read_due = self.read_due();
+        if let Ok(Eligible::Unhealthy { node, .. }) = &due
+            && self.ask_about_another(node)
+        {
+            return Ok(self.read_at(read_due));
+        }
         let next = match (&facts.confirm_off, due) {
             (Lookup::Present(word), _) if self.is_settled(word) => return Ok(self.read_at(read_due)),
             (

@@ -175,6 +175,8 @@ impl Step<'_> {
     /// Once for each attempt: the power-on after a failed attempt may fail, too.
     fn note_failed_attempt(&mut self, reason: Reason) {
         let attempt = self.journal.attempt;
+        let is_first = self.journal.failed_attempts.is_empty();
+        let before_power_off = self.journal.before_power_off.clone().filter(|_| is_first);
         let failed = &mut self.journal.failed_attempts;
         if failed.last().is_some_and(|last| last.attempt == attempt) {
             return;
@@ -183,6 +185,7 @@ impl Step<'_> {
             attempt,
             reason: reason.as_str().to_owned(),
             at: self.now,
+            before_power_off,
         });
         keep_newest(failed, FAILED_ATTEMPTS_KEPT);
     }

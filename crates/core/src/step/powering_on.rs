@@ -70,7 +70,10 @@ impl Step<'_> {
     fn keep_log(&mut self) {
         let told = self.facts.observed.bmc_log.as_ref();
         let told = told.filter(|told| !told.entries.is_empty());
-        if let (Some(before), Some(told)) = (&mut self.journal.before_power_off, told) {
+        if let (Some(before), Some(told)) = (&mut self.journal.before_power_off, told)
+            // Of this attempt, and not of an earlier one.
+            && told.read >= before.read
+        {
             before.bmc_log = Some(told.clone());
         }
     }

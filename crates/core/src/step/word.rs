@@ -7,7 +7,7 @@ use super::powering_off::{LIVE_CHECK_AGE, LIVE_CHECK_PACE};
 use super::subject::{self, NotDue};
 use super::{Next, RECHECK, Step, after};
 use crate::admission::Reply;
-use crate::confirmation::{Confirmation, Word};
+use crate::confirmation::{Confirmation, VALID_FOR, Word};
 use crate::decision::{Effect, Observation};
 use crate::eligibility::{Eligible, contradiction};
 use crate::facts::{LiveCheck, Machine, Node, Obstacle, is_of_control_plane};
@@ -64,6 +64,10 @@ impl<'a> Step<'a> {
     ) -> Result<Next, Next> {
         let facts = self.facts;
         self.is_timely(word)?;
+        let about = self.journal.asked.as_ref().map(|asked| word.is_about(asked));
+        if let Err(why) = about.unwrap_or_else(|| Err("nobody was asked".to_owned())) {
+            return Ok(self.refuse_word(word, &why));
+        }
         if !facts.has_finalizer {
             return Ok(Next::perform(Effect::AddFinalizer));
         }
@@ -72,6 +76,14 @@ impl<'a> Step<'a> {
         }
         if let Some(denied) = facts.admission.denied() {
             return Ok(self.not_taken_yet(word, denied));
+        }
+        // Before anything is done for it: where it was not guarded, anybody may have written it.
+        let seen = self.live_check(word.at, VALID_FOR, LIVE_CHECK_PACE)?;
+        let Some(of_word) = &seen.confirm_off else {
+            return Ok(Next::observe(Observation::LiveCheck));
+        };
+        if let Err(why) = word.is_guarded(&of_word.guarded_since) {
+            return Ok(self.refuse_word(word, &why));
         }
         self.hold_lease_for(word, machine, node)?;
         let lately = self.now.saturating_sub(IDENTITY_AGE).unwrap_or(word.at);
@@ -154,9 +166,6 @@ impl<'a> Step<'a> {
         if of_word.word.present() != Some(word) {
             return Err(Next::Rest(Some(self.soon(RECHECK))));
         }
-        if let Err(why) = word.is_guarded(&of_word.guarded_since) {
-            return Err(self.refuse_word(word, &why));
-        }
         let eligible = subject::examine(&self.journal, self.facts, &live.objects, self.now);
         let (machine, node) = match eligible {
             Ok(Eligible::Unhealthy { machine, node, .. }) => (machine, node),
@@ -165,6 +174,10 @@ impl<'a> Step<'a> {
             }
             Err(NotDue::Waits(obstacle, _)) => return Err(self.not_taken_yet(word, &obstacle)),
         };
+        // The caches follow, and a person is asked anew.
+        if self.journal.asked.as_deref() != Some(&self.whom_to_ask_about(node)) {
+            return Err(Next::Rest(Some(self.soon(RECHECK))));
+        }
         let lease = live.node_lease.as_ref().map_err(Clone::clone);
         let held = lease
             .and_then(|lease| node_lease::confirm(&node.name, lease, &self.facts.lease_holders, self.now));

@@ -4,6 +4,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -36,8 +37,9 @@ pub(super) struct Pace {
     failed_at: Option<Instant>,
     /// Until when a command may still arrive that was sent in a conversation which is over.
     command_under_way_until: Option<Instant>,
-    /// When a peer last failed to prove who it is.
-    doubted_at: Option<Instant>,
+    /// When a peer last failed to prove who it is, by the version of the Secret that was offered to it: a login that is
+    /// wrong, or a CA that is, says nothing to those who have another.
+    doubted_at: BTreeMap<String, Instant>,
 }
 
 /// A [`Pace`] that an actor, its conversations and their successors share.
@@ -70,15 +72,19 @@ impl Pace {
         self.command_under_way_until.is_some_and(|until| now < until)
     }
 
-    /// Notes whether the peer that answered may be an impostor.
-    pub(super) fn note_doubt(&mut self, doubt: bool, now: Instant) {
-        self.doubted_at = doubt.then_some(now);
+    /// Notes whether the peer that answered to this version of a Secret may be an impostor.
+    pub(super) fn note_doubt(&mut self, secret: &str, doubt: bool, now: Instant) {
+        self.doubted_at.retain(|_, at| is_recent(*at, now));
+        if doubt {
+            self.doubted_at.insert(secret.to_owned(), now);
+        } else {
+            self.doubted_at.remove(secret);
+        }
     }
 
-    /// Whether an impostor may have answered not long ago. Silence after that is not what it seems.
-    pub(super) fn is_doubted(&self, now: Instant) -> bool {
-        let since = self.doubted_at.map(|at| now.saturating_duration_since(at));
-        since.is_some_and(|since| since <= DOUBT)
+    /// Whether an impostor may have answered to it not long ago. Silence after that is not what it seems.
+    pub(super) fn is_doubted(&self, secret: &str, now: Instant) -> bool {
+        self.doubted_at.get(secret).is_some_and(|at| is_recent(*at, now))
     }
 
     /// How much longer the BMC wants to be left alone.
@@ -118,8 +124,12 @@ impl Pace {
             && forgotten(self.last_command)
             && self.wants_rest(now).is_none()
             && !self.is_command_under_way(now)
-            && !self.is_doubted(now)
+            && !self.doubted_at.values().any(|at| is_recent(*at, now))
     }
+}
+
+fn is_recent(doubted_at: Instant, now: Instant) -> bool {
+    now.saturating_duration_since(doubted_at) <= DOUBT
 }
 
 fn left(until: Instant, now: Instant) -> Option<Duration> {

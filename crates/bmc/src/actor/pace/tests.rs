@@ -39,6 +39,22 @@ fn commands_are_spaced_and_wishes_obeyed_for_a_minute_at_most() {
 }
 
 #[test]
+fn invariant_14_a_login_that_was_refused_is_held_against_nobody_who_has_another() {
+    let begin = Instant::now();
+    let mut pace = Pace::default();
+    pace.note_doubt("wrong", true, begin);
+    assert!(pace.is_doubted("wrong", begin + DOUBT) && !pace.is_doubted("right", begin));
+    assert!(!pace.is_blank(begin + DOUBT));
+    // And nobody else's success takes a doubt away.
+    pace.note_doubt("right", false, begin);
+    assert!(pace.is_doubted("wrong", begin));
+    pace.note_doubt("wrong", false, begin);
+    assert!(!pace.is_doubted("wrong", begin) && pace.is_blank(begin));
+    pace.note_doubt("wrong", true, begin);
+    assert!(!pace.is_doubted("wrong", begin + DOUBT + secs(1)));
+}
+
+#[test]
 fn a_command_that_may_still_arrive_is_remembered_until_the_latest_time_of_all() {
     let begin = Instant::now();
     let mut pace = Pace::default();

@@ -82,9 +82,11 @@ pub(super) struct LogPage {
 }
 
 /// `LogEntry`.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub(super) struct LogRecord {
+    #[serde(rename = "@odata.id", deserialize_with = "text")]
+    pub(super) id: Option<String>,
     #[serde(rename = "Created", deserialize_with = "text")]
     pub(super) created: Option<String>,
     #[serde(rename = "Severity", deserialize_with = "text")]

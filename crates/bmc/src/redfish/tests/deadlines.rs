@@ -1,10 +1,13 @@
 //! What is never answered, or never to its end, is given up.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 
 use super::hostile::plain;
 use super::*;
+use crate::Until;
 
 /// What a read comes to under deadlines of which one passes. The error names the one that passed.
 async fn silence_within(target: BmcTarget, deadlines: Deadlines) -> BmcError {
@@ -48,6 +51,47 @@ async fn deadlines_are_met() {
             .unwrap_err()
             .may_have_been_executed()
     );
+}
+
+/// A machine that was frozen while a connection was made: the timer may have stood still, and only the caller's clock
+/// knows.
+#[tokio::test]
+async fn a_command_whose_time_is_over_when_the_connection_stands_at_last_is_not_sent() {
+    for is_frozen in [true, false] {
+        let inner = well_behaved();
+        // Every request needs a connection of its own.
+        let fake = Fake::start(move |seen: Seen| {
+            let mut response = inner(seen)?;
+            let close = axum::http::HeaderValue::from_static("close");
+            response.headers_mut().insert("connection", close);
+            Some(response)
+        })
+        .await;
+        let relay = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (address, behind) = (relay.local_addr().unwrap(), fake.address);
+        let (armed, is_over) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let (is_armed, ends) = (Arc::clone(&armed), Arc::clone(&is_over));
+        let relaying = tokio::spawn(async move {
+            loop {
+                let (mut stream, _) = relay.accept().await.unwrap();
+                ends.store(is_frozen && is_armed.load(Ordering::SeqCst), Ordering::SeqCst);
+                tokio::spawn(async move {
+                    let mut onwards = TcpStream::connect(behind).await.unwrap();
+                    let _ = tokio::io::copy_bidirectional(&mut stream, &mut onwards).await;
+                });
+            }
+        });
+        let mut bmc = connect(target(address, &fake.authority, PATH)).await;
+        bmc.read().await.unwrap();
+        armed.store(true, Ordering::SeqCst);
+        let over = Arc::clone(&is_over);
+        let until = Until::unless(soon(), move || over.load(Ordering::SeqCst));
+        let answer = bmc.command(Verb::PowerOff, until).await;
+        assert_eq!(matches!(answer, Err(BmcError::TooLate)), is_frozen, "{answer:?}");
+        let sent = fake.log().iter().any(|line| line.contains(RESET));
+        assert_eq!(sent, !is_frozen, "{:?}", fake.log());
+        relaying.abort();
+    }
 }
 
 #[tokio::test]

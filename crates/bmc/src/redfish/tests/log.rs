@@ -94,6 +94,50 @@ async fn the_newest_five_come_first_wherever_the_bmc_lists_them() {
     }
 }
 
+/// The messages that are told of entries which a BMC lists so, whatever page it is asked for.
+async fn told_of(listed: Vec<Value>, count: usize) -> Vec<String> {
+    let (entries, _) = told(move |path| {
+        if path.contains("Entries") {
+            let page = json!({"Members": listed, "Members@odata.count": count});
+            return answer(200, &page);
+        }
+        pages(path, 0, 1)
+    })
+    .await;
+    entries.into_iter().map(|entry| entry.message).collect()
+}
+
+#[tokio::test]
+async fn a_bmc_that_sends_its_first_page_again_is_not_told_twice() {
+    for with_id in [true, false] {
+        let listed = (0..3).map(|number| {
+            let mut entry = entry(number, &format!("event {number}"));
+            if with_id {
+                entry["@odata.id"] = json!(format!("{LOGS}/SEL/Entries/{number}"));
+            }
+            entry
+        });
+        let messages = told_of(listed.collect(), 50).await;
+        assert_eq!(messages, ["event 2", "event 1", "event 0"], "{with_id}");
+    }
+}
+
+#[tokio::test]
+async fn of_entries_without_a_time_the_last_listed_are_the_newest() {
+    let without = |created: Value| {
+        let listed = (0..7).map(|number| json!({"Created": created, "Message": format!("event {number}")}));
+        told_of(listed.collect(), 7)
+    };
+    let newest = ["event 6", "event 5", "event 4", "event 3", "event 2"];
+    for created in [json!(null), json!("yesterday"), json!("2026-01-01T00:00:00Z")] {
+        assert_eq!(without(created.clone()).await, newest, "{created}");
+    }
+    // A BMC that lists the newest first, two of them of the same second.
+    let listed = [(5, "d"), (4, "c"), (4, "b"), (1, "a")];
+    let listed = listed.map(|(second, message)| entry(second, message));
+    assert_eq!(told_of(listed.to_vec(), 4).await, ["d", "c", "b", "a"]);
+}
+
 #[tokio::test]
 async fn a_log_that_cannot_be_read_costs_nothing_else() {
     let refusals = [

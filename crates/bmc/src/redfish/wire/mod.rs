@@ -18,10 +18,10 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use self::connecting::{Live, Protection, Secured};
 use super::messages::Messages;
-use crate::Deadlines;
 use crate::address::{BmcAddress, Host, ResourcePath, Transport};
 use crate::error::BmcError;
 use crate::tls::ClientSide;
+use crate::{Deadlines, Until};
 
 /// Largest body that is read, in bytes. A ComputerSystem has 5 to 30 KiB, a collection of a thousand
 /// members 60.
@@ -37,7 +37,7 @@ pub(super) struct Call<'a> {
     pub(super) authorization: Option<(HeaderName, HeaderValue)>,
     pub(super) body: Option<Bytes>,
     /// Not sent later than this: connecting may have taken its time.
-    pub(super) not_after: Option<Instant>,
+    pub(super) until: Option<Until>,
 }
 
 impl<'a> Call<'a> {
@@ -52,7 +52,7 @@ impl<'a> Call<'a> {
             path,
             authorization,
             body: None,
-            not_after: None,
+            until: None,
         }
     }
 }
@@ -199,8 +199,7 @@ impl Wire {
                 opened.map_err(|error| SendFailure::NotSent { error, reused })?
             }
         };
-        let is_over = |not_after| Instant::now() >= not_after;
-        if call.not_after.is_some_and(is_over) {
+        if call.until.as_ref().is_some_and(Until::is_over) {
             self.live = Some(live);
             let error = BmcError::TooLate;
             return Err(SendFailure::NotSent { error, reused });

@@ -113,6 +113,12 @@ impl Subject {
         }
     }
 
+    /// Whether the BMC itself has said that it is that of the host. Of a host that a person's word was taken for, it may
+    /// never have answered.
+    pub fn is_proven(&self) -> bool {
+        !self.system.is_empty()
+    }
+
     /// The Node, where there was one.
     pub fn there(&self) -> Option<&JournalledNode> {
         match &self.node {

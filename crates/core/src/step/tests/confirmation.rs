@@ -130,6 +130,105 @@ fn workloads_are_released_on_a_word_once_the_node_was_silent_for_its_usual_time(
 }
 
 #[test]
+fn a_word_about_one_host_is_not_taken_for_another_that_it_leads_to_by_now() {
+    let another_node: fn(&mut Sim) = |sim| {
+        sim.world.edit_node(|node| {
+            "worker-2".clone_into(&mut node.name);
+            "node-uid-2".clone_into(&mut node.uid);
+        });
+        sim.world
+            .edit_machine(|machine| machine.node_name = Some("worker-2".to_owned()));
+    };
+    let registered_anew: fn(&mut Sim) =
+        |sim| sim.world.edit_node(|node| "node-uid-2".clone_into(&mut node.uid));
+    let another_bmc: fn(&mut Sim) = |sim| {
+        let host = sim.host.as_mut().expect("there");
+        "https://10.0.0.2".clone_into(&mut host.bmc);
+    };
+    let never_found: fn(&mut Sim) = |sim| sim.host.as_mut().expect("there").found_uuid = None;
+    for (change, node) in [
+        (another_node, "worker-2"),
+        (registered_anew, "worker-1"),
+        (another_bmc, "worker-1"),
+        (never_found, "worker-1"),
+    ] {
+        // The word, and then what leads to the host; and the other way round.
+        for word_first in [true, false] {
+            let mut sim = asked();
+            if word_first {
+                sim.person_says_off(true);
+            }
+            change(&mut sim);
+            if !word_first {
+                sim.person_says_off(true);
+            }
+            sim.run_until(|sim| sim.journal.message.contains("has changed") || !sim.released_at.is_empty());
+            assert!(sim.journal.message.contains(node), "{}", sim.journal.message);
+            sim.run();
+            assert!(sim.released_at.is_empty() && sim.journal.phase == Phase::AwaitingConfirmation);
+            let asked = sim.journal.asked.clone().expect("a person is asked anew");
+            assert_eq!(asked.node, node);
+            // Said once more, of the host that it is by now.
+            sim.person_says_off(true);
+            sim.word.as_mut().expect("said").node = asked.node;
+            until(&mut sim, Phase::Fencing);
+        }
+    }
+}
+
+#[test]
+fn a_word_that_names_another_node_is_refused() {
+    let mut sim = asked();
+    sim.person_says_off(true);
+    "worker-2".clone_into(&mut sim.word.as_mut().expect("said").node);
+    refused(sim, "worker-2");
+}
+
+#[test]
+fn whoever_is_asked_is_told_of_which_node_and_whether_its_bmc_was_ever_found() {
+    let mut never_found = dead_from_the_start();
+    never_found.host.as_mut().expect("there").found_uuid = None;
+    until(&mut never_found, Phase::AwaitingConfirmation);
+    let cases = vec![
+        (asked(), true),
+        (asked_after_the_last_attempt(), true),
+        (never_found, false),
+    ];
+    for (sim, proven) in cases {
+        let asked = sim.journal.asked.as_ref().expect("asked");
+        let expected = ("worker-1", "node-uid-1", "https://10.0.0.1", proven);
+        let found = (
+            asked.node.as_str(),
+            asked.node_uid.as_str(),
+            asked.bmc.as_str(),
+            asked.proven,
+        );
+        assert_eq!(found, expected);
+        let message = &sim.journal.message;
+        assert!(
+            message.contains("worker-1") && message.contains("https://10.0.0.1"),
+            "{message}"
+        );
+        assert_eq!(message.contains("whole cluster"), !proven, "{message}");
+    }
+    // After an attempt the journal proves it, whatever a check says.
+    let mut sim = asked_after_the_last_attempt();
+    sim.host.as_mut().expect("there").found_uuid = None;
+    sim.run();
+    assert!(sim.journal.asked.expect("asked").proven);
+}
+
+#[test]
+fn the_lease_of_the_node_is_not_taken_for_a_word_that_anybody_could_have_said() {
+    let mut sim = asked();
+    sim.leases_were_unused = false;
+    sim.person_says_off(true);
+    sim.guarded_since = Err("there is no ValidatingAdmissionPolicy".to_owned());
+    let sim = refused(sim, "there is no ValidatingAdmissionPolicy");
+    assert_eq!((sim.counts.lease_reads, sim.counts.lease_writes), (0, 0));
+}
+
+#[test]
 fn a_node_that_was_looked_at_a_moment_before_the_word_is_watched_for_its_usual_time() {
     let mut sim = asked();
     sim.person_says_off(true);

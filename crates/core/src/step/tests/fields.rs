@@ -2,10 +2,10 @@
 //! and a journal of an earlier version, which has no such field, forbids what is not known to be allowed.
 
 use super::shell::{Fault, Sim, Turn};
-use super::world::{Cause, UUID};
+use super::world::{Cause, UUID, at};
 use crate::decision::{Act, Effect};
 use crate::facts::{Lookup, Policy};
-use crate::journal::Journal;
+use crate::journal::{BmcLog, Journal, LogEntry};
 use crate::phase::{Phase, Reason};
 
 /// Says something else than what is so.
@@ -91,6 +91,45 @@ fn a_journal_of_an_earlier_version_is_brought_to_its_end_from_every_phase() {
         assert!(sim.world.host.on, "{story}");
         assert_eq!(sim.edges(false, 1), 1, "{story}");
     }
+}
+
+/// What the BMC told before the first power-off is of the host as it died; whatever it tells later, we may have brought
+/// about.
+#[test]
+fn what_the_bmc_told_of_one_attempt_is_not_filed_as_that_of_another() {
+    let mut sim = Sim::new();
+    sim.world.host.boots_well = false;
+    sim.run_until(|sim| sim.journal.phase == Phase::PoweringOn);
+    let first = sim.journal.before_power_off.clone().expect("it was read");
+    let log = BmcLog {
+        read: at(sim.world.now),
+        entries: vec![LogEntry {
+            created: None,
+            severity: None,
+            message: "Uncorrectable ECC error".to_owned(),
+        }],
+    };
+    sim.observed.bmc_log = Some(log.clone());
+    sim.run_until(|sim| sim.journal.phase == Phase::Booting);
+    let kept = |sim: &Sim| {
+        sim.journal
+            .before_power_off
+            .as_ref()
+            .expect("kept")
+            .bmc_log
+            .clone()
+    };
+    assert_eq!(kept(&sim), Some(log.clone()));
+
+    // This process still remembers it.
+    sim.run_until(|sim| sim.journal.attempt == 2 && sim.journal.phase == Phase::Booting);
+    assert_eq!(kept(&sim), None);
+    let failed = sim.journal.failed_attempts.first().expect("one has failed");
+    let before = failed.before_power_off.as_ref().expect("it stays");
+    assert_eq!((before.read, &before.bmc_log), (first.read, &Some(log)));
+    sim.run_until(|sim| sim.journal.failed_attempts.len() == 2 || sim.journal.phase.is_final());
+    let later = sim.journal.failed_attempts.iter().skip(1);
+    assert!(later.map(|one| &one.before_power_off).all(Option::is_none));
 }
 
 #[test]

@@ -113,9 +113,14 @@ fn releases() -> impl Strategy<Value = Release> {
 }
 
 fn confirmation(at: jiff::Timestamp) -> Confirmation {
-    let (by, why) = ("jane".to_owned(), "the plug is out".to_owned());
+    let word = Word {
+        node: "worker-1".to_owned(),
+        by: "jane".to_owned(),
+        why: "the plug is out".to_owned(),
+        at,
+    };
     Confirmation {
-        word: Word { by, why, at },
+        word,
         accepted: at,
         node_silent: at,
         node_heartbeat: None,
@@ -164,6 +169,7 @@ fn journals() -> impl Strategy<Value = Journal> {
                     attempt,
                     reason: "x".to_owned(),
                     at: at(0),
+                    before_power_off: None,
                 })
                 .collect(),
             ..Journal::default()

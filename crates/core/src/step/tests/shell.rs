@@ -161,6 +161,7 @@ impl Sim {
                 stated_uuid: None,
                 can_state_uuid: true,
                 manager: None,
+                found_uuid: SystemUuid::parse(UUID).ok(),
             }),
             another_at_work: None,
             admitted: Reply::NotAsked,
@@ -354,6 +355,7 @@ impl Sim {
         }
         self.word_is_true = is_true;
         self.word = Some(Word {
+            node: "worker-1".to_owned(),
             by: "jane".to_owned(),
             why: "the plug is out".to_owned(),
             at: at(self.world.now),
