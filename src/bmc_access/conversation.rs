@@ -18,6 +18,7 @@ use remediator_core::observed::PowerRead;
 use remediator_core::phase::Reason;
 use remediator_core::power_command::{CommandAnswer, CommandError};
 use remediator_core::readiness::BmcReport;
+use tokio::time::Instant;
 
 use crate::api_call::ShellError;
 use crate::bmc_access::bmc_obstacle::obstacle;

@@ -31,7 +31,11 @@ pub(crate) async fn read(
     namespace: &str,
     host: &HeldHost,
 ) -> Result<Lookup<HostView>, ShellError> {
-    let found = within("reading the BareMetalHost", hosts(metal3, namespace).get_opt(&host.name)).await?;
+    let found = within(
+        "reading the BareMetalHost",
+        hosts(metal3, namespace).get_opt(&host.name),
+    )
+    .await?;
     Ok(found.map_or(Lookup::Absent, |found| view(&found, host)))
 }
 
@@ -60,7 +64,9 @@ pub(crate) async fn write(
         (None, HoldWrite::Hold | HoldWrite::Kick) => None,
         // What another has detached stays theirs.
         (None, HoldWrite::Detach) => match hosts.get(&host.name).await? {
-            Guarded(Ok(found)) if found.facts().detached && !found.facts().view(&host.annotation).detaching => {
+            Guarded(Ok(found))
+                if found.facts().detached && !found.facts().view(&host.annotation).detaching =>
+            {
                 return Ok(Lookup::Present(found.facts().view(&host.annotation)));
             }
             Guarded(Ok(found)) => Some(found.facts().resource_version),

@@ -82,8 +82,16 @@ fn a_host_is_left_to_a_metal3_remediation_and_to_whoever_holds_it_off() {
     let held = "BareMetalHost host-0 carries reboot.metal3.io/metal3-remediation-7, by which a Metal3Remediation powers it off";
     let ours = annotation_of("pcr-uid");
     for (remediation, annotation, expected) in [
-        (Some("worker-0"), None, Some((Reason::AnotherRemediatorActive, at_work))),
-        (Some("worker-0"), Some(foreign), Some((Reason::AnotherRemediatorActive, at_work))),
+        (
+            Some("worker-0"),
+            None,
+            Some((Reason::AnotherRemediatorActive, at_work)),
+        ),
+        (
+            Some("worker-0"),
+            Some(foreign),
+            Some((Reason::AnotherRemediatorActive, at_work)),
+        ),
         (None, Some(foreign), Some((Reason::HostHeldBySomeoneElse, held))),
         (None, Some(ours.as_str()), None),
         (None, None, None),

@@ -15,7 +15,10 @@ use crate::remediation::memory::Memory;
 
 impl Acting<'_> {
     pub(crate) async fn read_bare_metal_host(&self, memory: &mut Memory) -> Result<(), ShellError> {
-        let hold = self.remediation.journal().and_then(|journal| journal.hold.clone());
+        let hold = self
+            .remediation
+            .journal()
+            .and_then(|journal| journal.hold.clone());
         let Some(hold) = hold else { return Ok(()) };
         let began = self.context.sources.clock.now();
         let host = HeldHost {
@@ -33,7 +36,9 @@ impl Acting<'_> {
     pub(crate) async fn write_hold(&self, hold: &HoldOn, memory: &mut Memory) -> Result<(), ShellError> {
         let (namespace, metal3) = (self.namespace(), &self.context.sources.metal3);
         let call = holding::write(metal3, &namespace, hold);
-        let written = self.before(hold.not_after, "holding the BareMetalHost", call).await;
+        let written = self
+            .before(hold.not_after, "holding the BareMetalHost", call)
+            .await;
         let found = match written {
             Ok(None) => return Ok(()),
             Ok(Some(found)) => Ok(found),
@@ -67,7 +72,11 @@ impl Acting<'_> {
             Ok(()) => Ok(CommandAnswer::Accepted),
             Err(error) => Err(CommandError {
                 // What the API server did not take was not done.
-                came: if error.is_refusal() { CommandCame::NotSent } else { CommandCame::Unknown },
+                came: if error.is_refusal() {
+                    CommandCame::NotSent
+                } else {
+                    CommandCame::Unknown
+                },
                 obstacle: Obstacle::new(Reason::ApiWriteRefused, crate::report::chain(error)),
             }),
         };

@@ -41,7 +41,10 @@ pub(crate) async fn give_back(context: Arc<Remediator>) {
 ///
 /// # Errors
 /// A failed or refused call.
-pub(crate) async fn give_back_of(context: &Remediator, gone: &PowerCycleRemediation) -> Result<(), ShellError> {
+pub(crate) async fn give_back_of(
+    context: &Remediator,
+    gone: &PowerCycleRemediation,
+) -> Result<(), ShellError> {
     let hold = gone.journal().and_then(Journal::standing_hold);
     let Some(hold) = hold.cloned() else { return Ok(()) };
     let host = HeldHost {
@@ -56,7 +59,13 @@ pub(crate) async fn give_back_of(context: &Remediator, gone: &PowerCycleRemediat
 
 async fn look(context: &Remediator) -> Result<(), ShellError> {
     let metal3 = &context.sources.metal3;
-    for HeldFor { namespace, name, uid, remediation } in holding::held(metal3).await? {
+    for HeldFor {
+        namespace,
+        name,
+        uid,
+        remediation,
+    } in holding::held(metal3).await?
+    {
         // One that cannot be read still exists.
         let of_uid = RemediationIndex::Uid(remediation.clone());
         if !context.sources.caches.remediations.by(&of_uid).is_empty() {

@@ -77,10 +77,9 @@ pub(crate) fn may_act(context: &Remediator, act: &Act) -> bool {
 fn brings_back(act: &Act) -> bool {
     match act {
         Act::Observe(observation) => match observation {
-            Observation::Power
-            | Observation::Report
-            | Observation::Cleanup
-            | Observation::BareMetalHost => true,
+            Observation::Power | Observation::Report | Observation::Cleanup | Observation::BareMetalHost => {
+                true
+            }
             Observation::LiveCheck | Observation::Admission | Observation::NodeLease => false,
         },
         Act::Effect(effect) => match effect {

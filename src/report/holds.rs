@@ -23,7 +23,11 @@ impl Reporter {
             return;
         };
         let namespace = remediation.namespace().unwrap_or_default();
-        let note = format!("PowerCycleRemediation {}/{} {note}", namespace, remediation.name_any());
+        let note = format!(
+            "PowerCycleRemediation {}/{} {note}",
+            namespace,
+            remediation.name_any()
+        );
         let regarding = ObjectReference {
             api_version: Some(BareMetalHost::api_version(&()).into_owned()),
             kind: Some(BareMetalHost::kind(&()).into_owned()),
@@ -33,7 +37,8 @@ impl Reporter {
             ..ObjectReference::default()
         };
         let own = Some(remediation.object_ref(&()));
-        self.publish(kind, reason, &note, "Remediate", &regarding, own).await;
+        self.publish(kind, reason, &note, "Remediate", &regarding, own)
+            .await;
     }
 }
 
@@ -56,7 +61,9 @@ fn told<'a>(
             let note = format!("holds the host off by the annotation {}", hold.annotation);
             Some((EventType::Normal, "HostHeld", note, hold))
         }
-        (_, Some(hold)) if hold.released.is_some() && hold.held.is_some() && !was(|hold| hold.released.is_some()) => {
+        (_, Some(hold))
+            if hold.released.is_some() && hold.held.is_some() && !was(|hold| hold.released.is_some()) =>
+        {
             let note = "has given the host back".to_owned();
             Some((EventType::Normal, "HostReleased", note, hold))
         }

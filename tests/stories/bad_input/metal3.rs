@@ -123,7 +123,9 @@ fn cases() -> Vec<Case> {
             "given up",
             Reason::AnotherRemediatorActive,
             &[named, "capm3.metal3.io/unhealthy"],
-            |host| host["metadata"]["annotations"] = json!({"capm3.metal3.io/unhealthy": "capm3/UnhealthyNode"}),
+            |host| {
+                host["metadata"]["annotations"] = json!({"capm3.metal3.io/unhealthy": "capm3/UnhealthyNode"})
+            },
         ),
         managed(
             "held by somebody else",

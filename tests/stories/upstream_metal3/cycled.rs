@@ -33,7 +33,12 @@ async fn managed(world: &World, host: &WorldHost) -> Result<()> {
 async fn is_given_back(world: &World, host: &WorldHost) -> Result<()> {
     let found = objects::bare_metal_hosts(world).get(&host.name).await?;
     let metadata = serde_json::to_value(&found.metadata)?;
-    for ours in [keys::HOLD_LABEL, keys::DETACHED_FOR_ANNOTATION, keys::BARE_METAL_HOST_DETACHED, "reboot.metal3.io"] {
+    for ours in [
+        keys::HOLD_LABEL,
+        keys::DETACHED_FOR_ANNOTATION,
+        keys::BARE_METAL_HOST_DETACHED,
+        "reboot.metal3.io",
+    ] {
         assert!(!metadata.to_string().contains(ours), "{ours} stays: {metadata:#}");
     }
     truly(host, Power::On, LONG).await
@@ -61,7 +66,12 @@ async fn reaches(world: &World, remediation: &str, phase: Phase) -> Result<Journ
 async fn ends_well(world: &World, host: &WorldHost, remediation: &str) -> Result<Journal> {
     let ended = world.remediation_ended(remediation, PATIENCE).await?;
     let journal = world::journal(&ended);
-    anyhow::ensure!(journal.phase == Phase::Succeeded, "{:?}: {}", journal.phase, journal.message);
+    anyhow::ensure!(
+        journal.phase == Phase::Succeeded,
+        "{:?}: {}",
+        journal.phase,
+        journal.message
+    );
     is_given_back(world, host).await?;
     Ok(journal)
 }
@@ -78,7 +88,9 @@ async fn a_host_is_held_off_by_metal3_and_given_back() -> world::Outcome {
 
     let remediation = world.falls_silent_and_is_reported(host).await?;
     let held = world
-        .remediation_until(&remediation, LONG, |journal: &Journal| journal.phase == Phase::PoweringOff)
+        .remediation_until(&remediation, LONG, |journal: &Journal| {
+            journal.phase == Phase::PoweringOff
+        })
         .await?;
     let hold = world::journal(&held).hold.context("the host is held")?;
     let annotated = objects::bare_metal_hosts(&world).get(&host.name).await?;
@@ -173,7 +185,9 @@ async fn a_host_that_is_powered_on_through_ironic_during_the_release_stops_it() 
     truly(host, Power::On, LONG).await?;
     world.is_untainted(host, LONG).await?;
     let stopped = world
-        .remediation_until(&remediation, LONG, |journal: &Journal| journal.phase == Phase::Booting)
+        .remediation_until(&remediation, LONG, |journal: &Journal| {
+            journal.phase == Phase::Booting
+        })
         .await?;
     let release = world::journal(&stopped).release.context("was released")?;
     assert!(release.withdrawn.is_some(), "{release:?}");
@@ -200,13 +214,20 @@ async fn whoever_takes_the_remediation_away_at_any_point_leaves_the_host_on_and_
 
     // The next one is removed by force, finalizer and all.
     world.create_clinging_pod("clings", &host.name).await?;
-    host.kubelet.as_ref().context("has a Node")?.stop_reporting().await?;
+    host.kubelet
+        .as_ref()
+        .context("has a Node")?
+        .stop_reporting()
+        .await?;
     objects::node_becomes(&world, &host.name, "Unknown").await?;
     let remediation = world.request(host, json!({})).await?;
     world.is_tainted(host, LONG).await?;
     world.take_back(&remediation).await?;
     let none = Patch::Merge(json!({"metadata": {"finalizers": []}}));
-    world.remediations().patch(&remediation, &PatchParams::default(), &none).await?;
+    world
+        .remediations()
+        .patch(&remediation, &PatchParams::default(), &none)
+        .await?;
     world.remediation_gone(&remediation, LONG).await?;
     is_given_back(&world, host).await?;
     Ok(())

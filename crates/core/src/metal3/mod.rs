@@ -53,7 +53,10 @@ impl BareMetalHost {
         HostView {
             uid: self.uid.clone(),
             resource_version: self.resource_version.clone(),
-            held: self.reboot_annotations.iter().any(|annotation| annotation == hold),
+            held: self
+                .reboot_annotations
+                .iter()
+                .any(|annotation| annotation == hold),
             detaching: self.detached && self.detached_for.as_deref() == Some(hold),
             detached: self.operational_status == "detached",
         }
@@ -214,13 +217,17 @@ pub fn may_be_fenced(
         let detail = format!("spec.consumerRef of BareMetalHost {name} does not name {kind} {consumer}");
         return Err(Obstacle::new(Reason::HostConsumerMismatch, detail));
     }
-    let foreign = host.reboot_annotations.iter().find(|annotation| *annotation != hold);
+    let foreign = host
+        .reboot_annotations
+        .iter()
+        .find(|annotation| *annotation != hold);
     if let Some(annotation) = foreign {
         let detail = format!("BareMetalHost {name} carries {annotation}{}", holder(annotation));
         return Err(Obstacle::new(Reason::HostHeldBySomeoneElse, detail));
     }
     if let Some(annotation) = &host.given_up {
-        let detail = format!("BareMetalHost {name} carries {annotation}: cluster-api-provider-metal3 has given it up");
+        let detail =
+            format!("BareMetalHost {name} carries {annotation}: cluster-api-provider-metal3 has given it up");
         return Err(Obstacle::new(Reason::AnotherRemediatorActive, detail));
     }
     match forbidding_state(host, hold) {
@@ -235,7 +242,10 @@ fn forbidding_state(host: &BareMetalHost, hold: &str) -> Option<(Reason, String)
     let (reason, why) = match host.state.as_str() {
         _ if host.deleting => (Reason::HostDeleting, "is being deleted".to_owned()),
         _ if !host.has_bmc => (Reason::HostUnmanaged, "has no spec.bmc.address".to_owned()),
-        _ if host.paused => (Reason::HostPaused, "is paused by baremetalhost.metal3.io/paused".to_owned()),
+        _ if host.paused => (
+            Reason::HostPaused,
+            "is paused by baremetalhost.metal3.io/paused".to_owned(),
+        ),
         _ if is_detached => {
             let why = "is detached from metal3 by baremetalhost.metal3.io/detached";
             (Reason::HostDetached, why.to_owned())
@@ -245,10 +255,18 @@ fn forbidding_state(host: &BareMetalHost, hold: &str) -> Option<(Reason, String)
             let why = "has spec.disablePowerOff, so it can never be proven off";
             (Reason::PowerOffDisabled, why.to_owned())
         }
-        _ if host.operational_status == "servicing" => (Reason::HostServicing, "is being serviced".to_owned()),
+        _ if host.operational_status == "servicing" => {
+            (Reason::HostServicing, "is being serviced".to_owned())
+        }
         "provisioned" | "externally provisioned" => return None,
-        "unmanaged" => (Reason::HostUnmanaged, "is in provisioning state \"unmanaged\"".to_owned()),
-        state => (Reason::HostNotProvisioned, format!("is in provisioning state \"{state}\"")),
+        "unmanaged" => (
+            Reason::HostUnmanaged,
+            "is in provisioning state \"unmanaged\"".to_owned(),
+        ),
+        state => (
+            Reason::HostNotProvisioned,
+            format!("is in provisioning state \"{state}\""),
+        ),
     };
     Some((reason, why))
 }

@@ -125,8 +125,14 @@ fn each_state_in_which_a_host_is_not_fenced_has_its_reason() {
             &|host| (host.detached, host.detached_for) = (true, Some(ours.clone())),
             None,
         ),
-        (&|host| host.uid = "uid-1".to_owned(), Some((Reason::HostConsumerMismatch, "uid-1"))),
-        (&|host| host.consumer = None, Some((Reason::HostConsumerMismatch, "worker-0"))),
+        (
+            &|host| host.uid = "uid-1".to_owned(),
+            Some((Reason::HostConsumerMismatch, "uid-1")),
+        ),
+        (
+            &|host| host.consumer = None,
+            Some((Reason::HostConsumerMismatch, "worker-0")),
+        ),
         (
             &|host| host.reboot_annotations = vec![ours.clone(), of_another.clone()],
             Some((Reason::HostHeldBySomeoneElse, "another PowerCycleRemediation")),
@@ -147,10 +153,19 @@ fn each_state_in_which_a_host_is_not_fenced_has_its_reason() {
             &|host| host.given_up = Some("capm3.metal3.io/unhealthy".to_owned()),
             Some((Reason::AnotherRemediatorActive, "has given it up")),
         ),
-        (&|host| host.deleting = true, Some((Reason::HostDeleting, "is being deleted"))),
+        (
+            &|host| host.deleting = true,
+            Some((Reason::HostDeleting, "is being deleted")),
+        ),
         (&|host| host.paused = true, Some((Reason::HostPaused, "paused"))),
-        (&|host| host.detached = true, Some((Reason::HostDetached, "detached"))),
-        (&|host| host.online = false, Some((Reason::HostOffline, "spec.online: false"))),
+        (
+            &|host| host.detached = true,
+            Some((Reason::HostDetached, "detached")),
+        ),
+        (
+            &|host| host.online = false,
+            Some((Reason::HostOffline, "spec.online: false")),
+        ),
         (
             &|host| host.power_off_disabled = true,
             Some((Reason::PowerOffDisabled, "spec.disablePowerOff")),
@@ -171,12 +186,21 @@ fn each_state_in_which_a_host_is_not_fenced_has_its_reason() {
         let reason = found.as_ref().map(|obstacle| obstacle.reason);
         assert_eq!(reason, expected.map(|(reason, _)| reason), "{host:?}");
         if let (Some(found), Some((_, says))) = (found, expected) {
-            assert!(found.detail.contains("host-0") && found.detail.contains(says), "{found}");
+            assert!(
+                found.detail.contains("host-0") && found.detail.contains(says),
+                "{found}"
+            );
         }
     }
     for (change, expected) in [
-        (&(|host: &mut BareMetalHost| host.has_bmc = false) as Change<'_>, "no spec.bmc.address"),
-        (&|host: &mut BareMetalHost| host.state = "unmanaged".to_owned(), "unmanaged"),
+        (
+            &(|host: &mut BareMetalHost| host.has_bmc = false) as Change<'_>,
+            "no spec.bmc.address",
+        ),
+        (
+            &|host: &mut BareMetalHost| host.state = "unmanaged".to_owned(),
+            "unmanaged",
+        ),
     ] {
         let mut host = provisioned();
         change(&mut host);
@@ -189,8 +213,14 @@ fn each_state_in_which_a_host_is_not_fenced_has_its_reason() {
 #[test]
 fn our_hold_is_told_from_those_of_others_and_its_name_is_short_enough() {
     let ours = annotation_of("6a1b3c5d-0000-4000-8000-000000000001");
-    assert_eq!(is_annotation_of_ours(&ours), Some("6a1b3c5d-0000-4000-8000-000000000001"));
-    assert_eq!(is_annotation_of_ours("reboot.metal3.io/metal3-remediation-6a1b3c5d"), None);
+    assert_eq!(
+        is_annotation_of_ours(&ours),
+        Some("6a1b3c5d-0000-4000-8000-000000000001")
+    );
+    assert_eq!(
+        is_annotation_of_ours("reboot.metal3.io/metal3-remediation-6a1b3c5d"),
+        None
+    );
     assert_eq!(is_annotation_of_ours("reboot.metal3.io"), None);
     let (_, name) = ours.split_once('/').unwrap();
     assert!(name.len() <= 63, "{name}");

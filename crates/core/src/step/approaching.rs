@@ -109,7 +109,12 @@ impl<'a> Step<'a> {
         // The release of an earlier attempt stays until the next one: its taint may still stand in the
         // world, and what its Node carried is saved nowhere else.
         self.journal.evidence = None;
-        let manager = self.facts.host.as_ref().ok().and_then(|host| host.manager.as_ref());
+        let manager = self
+            .facts
+            .host
+            .as_ref()
+            .ok()
+            .and_then(|host| host.manager.as_ref());
         match manager {
             Some(manager) => self.begin_hold(manager),
             None => {

@@ -74,8 +74,10 @@ impl Step<'_> {
         if let Some(hold) = &mut self.journal.hold {
             hold.held = Some(now);
             let host = &hold.host;
-            self.journal.message =
-                format!("BareMetalHost {host} carries {}: metal3 powers the host off", hold.annotation);
+            self.journal.message = format!(
+                "BareMetalHost {host} carries {}: metal3 powers the host off",
+                hold.annotation
+            );
         }
         let intent = self.intent(Verb::PowerOff, 2);
         self.journal.intent = Some(intent.clone());
@@ -98,7 +100,9 @@ impl Step<'_> {
             return self.await_detached(&hold, asked, intent);
         }
         if after(held, ITS_TIME) <= self.now {
-            let why = format!("metal3 did not power the host off within {ITS_TIME:#}; it is asked to let go of the host");
+            let why = format!(
+                "metal3 did not power the host off within {ITS_TIME:#}; it is asked to let go of the host"
+            );
             self.tell_of_metal3(why);
             self.change_hold(|hold, now| hold.detached = Some(now));
             return Some(self.write_hold(&hold, HoldWrite::Detach));
@@ -107,7 +111,11 @@ impl Step<'_> {
             self.change_hold(|hold, now| hold.kicked = Some(now));
             return Some(self.write_hold(&hold, HoldWrite::Kick));
         }
-        let next = if hold.kicked.is_none() { KICK_AFTER } else { ITS_TIME };
+        let next = if hold.kicked.is_none() {
+            KICK_AFTER
+        } else {
+            ITS_TIME
+        };
         Some(self.poll(intent, held).or_at(after(held, next)))
     }
 
@@ -262,7 +270,8 @@ impl Step<'_> {
     }
 
     fn tell_of_metal3(&mut self, what: String) {
-        self.journal.because_of(&Obstacle::new(Reason::Metal3DoesNotReact, what));
+        self.journal
+            .because_of(&Obstacle::new(Reason::Metal3DoesNotReact, what));
     }
 }
 

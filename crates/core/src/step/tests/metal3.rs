@@ -162,7 +162,10 @@ impl Sim {
                 _ => metal3.edit(now, |view| (view.held, view.detaching) = (false, false)),
             }
         }
-        let is_lost = matches!(fault, Fault::AnswerLost | Fault::CommandLost | Fault::CarriedOutLate);
+        let is_lost = matches!(
+            fault,
+            Fault::AnswerLost | Fault::CommandLost | Fault::CarriedOutLate
+        );
         if let Effect::WriteHold(hold) = effect
             && hold.write == HoldWrite::Hold
         {
@@ -173,13 +176,24 @@ impl Sim {
         }
         let found = self.world.metal3.as_ref().map(|metal3| metal3.view.clone());
         let found = found.map_or(Lookup::Absent, Lookup::Present);
-        self.observed.bare_metal_host = Some(Reading { began: at(now), found });
+        self.observed.bare_metal_host = Some(Reading {
+            began: at(now),
+            found,
+        });
     }
 
     fn note_hold_sent(&mut self, refused: bool, is_lost: bool) {
-        let intent = self.journal.intent.clone().expect("an intent is journalled before a hold");
+        let intent = self
+            .journal
+            .intent
+            .clone()
+            .expect("an intent is journalled before a hold");
         let unanswered = CommandError {
-            came: if is_lost { CommandCame::Unknown } else { CommandCame::NotSent },
+            came: if is_lost {
+                CommandCame::Unknown
+            } else {
+                CommandCame::NotSent
+            },
             obstacle: Obstacle::new(Reason::ApiWriteRefused, "the API server did not take it"),
         };
         self.observed.sent = Some(Sent {
@@ -191,7 +205,11 @@ impl Sim {
                 process: intent.process,
             },
             at: at(self.world.now),
-            answer: if refused || is_lost { Err(unanswered) } else { Ok(CommandAnswer::Accepted) },
+            answer: if refused || is_lost {
+                Err(unanswered)
+            } else {
+                Ok(CommandAnswer::Accepted)
+            },
         });
     }
 
@@ -240,10 +258,17 @@ fn a_host_that_metal3_manages_is_held_off_by_it_and_given_back() {
         ]
     );
     let causes: Vec<Cause> = sim.world.host.edges.iter().map(|edge| edge.cause).collect();
-    assert_eq!(causes, [Cause::Metal3, Cause::Metal3], "metal3 switches, we only look");
+    assert_eq!(
+        causes,
+        [Cause::Metal3, Cause::Metal3],
+        "metal3 switches, we only look"
+    );
     assert_eq!(sim.released_at.len(), 1);
     sim.is_given_back();
-    assert_eq!((sim.world.times_switched(false), sim.world.times_switched(true)), (1, 1));
+    assert_eq!(
+        (sim.world.times_switched(false), sim.world.times_switched(true)),
+        (1, 1)
+    );
 }
 
 #[test]
@@ -252,7 +277,12 @@ fn a_host_whose_metal3_does_nothing_is_power_cycled_directly() {
         let mut sim = Sim::with_metal3();
         (sim.metal3().operator, sim.metal3().ironic) = (operator, ironic);
         sim.run();
-        assert_eq!(sim.journal.phase, Phase::Succeeded, "{operator} {ironic}: {}", sim.journal.message);
+        assert_eq!(
+            sim.journal.phase,
+            Phase::Succeeded,
+            "{operator} {ironic}: {}",
+            sim.journal.message
+        );
         assert!(sim.world.times_switched(false) >= 1);
         (sim.metal3().operator, sim.metal3().ironic) = (true, true);
         sim.is_given_back();
@@ -273,7 +303,13 @@ fn what_stands_in_the_way_before_the_hold_leaves_nothing_on_the_host() {
 
 #[test]
 fn a_remediation_that_is_deleted_while_it_holds_a_host_gives_it_back_first() {
-    for phase in [Phase::Holding, Phase::PoweringOff, Phase::Fencing, Phase::PoweringOn, Phase::Booting] {
+    for phase in [
+        Phase::Holding,
+        Phase::PoweringOff,
+        Phase::Fencing,
+        Phase::PoweringOn,
+        Phase::Booting,
+    ] {
         let mut sim = Sim::with_metal3();
         sim.run_until(|sim| sim.journal.phase == phase);
         sim.deletion_requested = true;
@@ -308,7 +344,11 @@ fn whatever_goes_wrong_once_a_host_that_metal3_manages_is_cycled_once_and_given_
             let what = format!("{fault:?} at turn {turn}: {}", sim.journal.message);
             assert_eq!(sim.journal.phase, Phase::Succeeded, "{what}");
             sim.is_given_back();
-            assert_eq!((sim.world.times_switched(false), sim.world.times_switched(true)), (1, 1), "{what}");
+            assert_eq!(
+                (sim.world.times_switched(false), sim.world.times_switched(true)),
+                (1, 1),
+                "{what}"
+            );
         }
     }
 }
@@ -320,7 +360,10 @@ fn the_annotation_goes_before_the_power_on() {
     sim.run_until(|sim| sim.journal.phase == Phase::PoweringOn);
     let decision = step(&sim.journal, &sim.facts(), at(sim.world.now));
     assert!(
-        matches!(decision.act, Some(crate::decision::Act::Effect(Effect::ReleaseHost(_)))) || sim.metal3().view.is_free(),
+        matches!(
+            decision.act,
+            Some(crate::decision::Act::Effect(Effect::ReleaseHost(_)))
+        ) || sim.metal3().view.is_free(),
         "{:?}",
         decision.act
     );
