@@ -3,6 +3,7 @@
 use kube::ResourceExt as _;
 use remediator_core::decision::{HeldHost, HoldOn};
 use remediator_core::facts::{Lookup, Obstacle};
+use remediator_core::journal::Journal;
 use remediator_core::metal3::{HoldWrite, HostView};
 use remediator_core::observed::{Reading, Sent};
 use remediator_core::phase::Reason;
@@ -65,7 +66,7 @@ impl Acting<'_> {
 
     fn note_hold_sent(&self, written: Result<(), &ShellError>, memory: &mut Memory) {
         let journal = self.remediation.journal();
-        let Some(intent) = journal.and_then(|journal| journal.intent_key()) else {
+        let Some(intent) = journal.and_then(Journal::intent_key) else {
             return;
         };
         let answer = match written {

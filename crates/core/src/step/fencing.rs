@@ -103,15 +103,15 @@ impl Step<'_> {
         }
     }
 
-    pub(super) fn fencing(&mut self) -> Result<Next, Next> {
+    pub(super) fn fencing(&mut self) -> Next {
         let release = self.journal.release.clone();
         let grounds = release.as_ref().and_then(|release| self.grounds(release));
         let (Some(release), Some(subject), Some(grounds)) = (release, self.journal.subject.clone(), grounds)
         else {
-            return Ok(self.journal_unreadable("phase Fencing without evidence, release or subject"));
+            return self.journal_unreadable("phase Fencing without evidence, release or subject");
         };
         let Some(node) = subject.there() else {
-            return Ok(self.journal_unreadable("phase Fencing without a Node"));
+            return self.journal_unreadable("phase Fencing without a Node");
         };
         if let Some(obstacle) = self.host_is_not_off(&subject, &grounds, &release) {
             return self.withdraw_release(&obstacle);
@@ -123,10 +123,10 @@ impl Step<'_> {
             && self.facts.objects.node.present().is_some()
         {
             if self.facts.confirm_off.present() != Some(&said.word) {
-                return Ok(self.ask_again(said, "was taken back"));
+                return self.ask_again(said, "was taken back");
             }
             if self.is_overdue() || after(said.word.at, VALID_FOR) < self.now {
-                return Ok(self.ask_again(said, "is too old"));
+                return self.ask_again(said, "is too old");
             }
         }
         if self.is_overdue() {
@@ -136,7 +136,7 @@ impl Step<'_> {
             let next = self.begin_return(&format!("released as far as possible; still there: {left}"));
             let incomplete = Obstacle::new(Reason::ReleaseIncomplete, &self.journal.message);
             self.journal.because_of(&incomplete);
-            return Ok(next);
+            return next;
         }
         let known = match &grounds.by {
             Known::Proven(_) => "Off is proven".to_owned(),
@@ -144,14 +144,14 @@ impl Step<'_> {
         };
         let waiting = format!("{known}; releasing the workloads of {}", node.name);
         self.tell_unreachable_cluster(Reason::ReleasingWorkloads, waiting);
-        Ok(if is_released {
+        if is_released {
             self.watch_and_clean_up(&release, grounds.off_since)
         } else {
             match &grounds.by {
                 Known::Proven(evidence) => self.release_on_fresh_proof(&release, &subject, node, evidence),
                 Known::Said(confirmation) => self.release_on_fresh_silence(&release, node, confirmation),
             }
-        })
+        }
     }
 
     fn is_released(&self, release: &Release, journalled: &JournalledNode) -> bool {
@@ -194,7 +194,7 @@ impl Step<'_> {
     }
 
     /// The host is not off: stop releasing, and see whether it comes back by itself.
-    pub(super) fn withdraw_release(&mut self, obstacle: &Obstacle) -> Result<Next, Next> {
+    pub(super) fn withdraw_release(&mut self, obstacle: &Obstacle) -> Next {
         if let Some(release) = &mut self.journal.release {
             release.withdrawn = Some(self.now);
         }
@@ -204,9 +204,9 @@ impl Step<'_> {
         self.enter(Phase::Booting, obstacle.reason, Some(limit));
         self.journal.because_of(obstacle);
         // People are told why before it is told what the power waits for.
-        Ok(match self.untaint_effect() {
+        match self.untaint_effect() {
             Some(untaint) => Next::perform(untaint),
             None => Next::Rest(Some(self.soon(AT_ONCE))),
-        })
+        }
     }
 }

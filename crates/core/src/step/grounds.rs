@@ -96,9 +96,7 @@ impl Step<'_> {
                     "Node {} reports, although {} said that the host is off",
                     node.name, said.word.by
                 );
-                let (Ok(next) | Err(next)) =
-                    self.withdraw_release(&Obstacle::new(Reason::NodeStillReporting, detail));
-                next
+                self.withdraw_release(&Obstacle::new(Reason::NodeStillReporting, detail))
             }
         }
     }

@@ -9,7 +9,6 @@ use crate::decision::{Act, Effect, HeldHost, HoldOn, Observation};
 use crate::facts::{LiveCheck, Lookup, Obstacle};
 use crate::journal::{Intent, Verb};
 use crate::metal3::{Hold, HoldWrite, HostView, Manager};
-use crate::observed::Reading;
 use crate::phase::{Phase, Reason};
 use crate::power::PowerState;
 use crate::power_command::Delivery;
@@ -29,6 +28,26 @@ const REFUSED_PAUSE: SignedDuration = SignedDuration::from_secs(5);
 
 /// The longest pause before a release that was refused is tried again.
 const LONGEST_PAUSE: SignedDuration = SignedDuration::from_secs(30);
+
+/// The BareMetalHost that we hold, as it was read.
+enum Seen<'a> {
+    /// Not since it was asked for.
+    NotYet,
+    There(&'a HostView),
+    /// It is another one by now, or there is none.
+    Gone,
+}
+
+impl Seen<'_> {
+    /// Whether nothing of ours is on it.
+    fn is_free(&self) -> bool {
+        match self {
+            Self::NotYet => false,
+            Self::There(view) => view.is_free(),
+            Self::Gone => true,
+        }
+    }
+}
 
 impl Step<'_> {
     /// Writes down how the host will be held, before it is. A hold of an earlier attempt is removed first.
@@ -58,10 +77,10 @@ impl Step<'_> {
             Delivery::Acknowledged(at) | Delivery::Unknown(at, _) => at,
         };
         match self.seen_since(&hold, since) {
-            None => self.look_at_host(since),
-            Some(Some(view)) if view.held => self.is_held(),
+            Seen::NotYet => self.look_at_host(since),
+            Seen::There(view) if view.held => self.is_held(),
             // It never arrived: everything is looked at anew.
-            Some(Some(_) | None) => self.journal_power_off_again(intent.sends),
+            Seen::There(_) | Seen::Gone => self.journal_power_off_again(intent.sends),
         }
     }
 
@@ -91,15 +110,15 @@ impl Step<'_> {
             Delivery::Acknowledged(_) => true,
             Delivery::Unsent | Delivery::Refused(..) | Delivery::Unknown(..) => false,
         };
-        let held = hold.held.filter(|_| hold.direct.is_none() && !is_acknowledged)?;
-        let power = self.right_read_since(held).map(|read| read.power);
+        let since = hold.held.filter(|_| hold.direct.is_none() && !is_acknowledged)?;
+        let power = self.right_read_since(since).map(|read| read.power);
         if power == Some(PowerState::Off) {
             return None;
         }
         if let Some(asked) = hold.detached {
             return self.await_detached(&hold, asked, intent);
         }
-        if after(held, ITS_TIME) <= self.now {
+        if after(since, ITS_TIME) <= self.now {
             let why = format!(
                 "metal3 did not power the host off within {ITS_TIME:#}; it is asked to let go of the host"
             );
@@ -107,7 +126,7 @@ impl Step<'_> {
             self.change_hold(|hold, now| hold.detached = Some(now));
             return Some(self.write_hold(&hold, HoldWrite::Detach));
         }
-        if hold.kicked.is_none() && after(held, KICK_AFTER) <= self.now {
+        if hold.kicked.is_none() && after(since, KICK_AFTER) <= self.now {
             self.change_hold(|hold, now| hold.kicked = Some(now));
             return Some(self.write_hold(&hold, HoldWrite::Kick));
         }
@@ -116,14 +135,17 @@ impl Step<'_> {
         } else {
             ITS_TIME
         };
-        Some(self.poll(intent, held).or_at(after(held, next)))
+        Some(self.poll(intent, since).or_at(after(since, next)))
     }
 
     /// metal3 was asked to let go of the host. Where nothing answers that, nothing powers the host behind us either.
     fn await_detached(&mut self, hold: &Hold, asked: Timestamp, intent: &Intent) -> Option<Next> {
         let late = after(asked, ITS_TIME) <= self.now;
-        let view = self.seen_since(hold, asked);
-        let is_detached = matches!(view, Some(None)) || view.flatten().is_some_and(|view| view.detached);
+        let (is_asked, is_detached) = match self.seen_since(hold, asked) {
+            Seen::NotYet => (false, false),
+            Seen::There(view) => (view.detaching, view.detached),
+            Seen::Gone => (true, true),
+        };
         if late || is_detached {
             let why = if is_detached {
                 "metal3 has let go of the host, which is powered off directly"
@@ -140,7 +162,6 @@ impl Step<'_> {
         if due <= self.now {
             return Some(self.look_at_host(asked));
         }
-        let is_asked = view.flatten().is_some_and(|view| view.detaching);
         if !is_asked && self.write_retry(WRITE_RETRY).is_none() {
             return Some(self.write_hold(hold, HoldWrite::Detach));
         }
@@ -158,9 +179,9 @@ impl Step<'_> {
         }
         let polled = self.poll(intent, begun).or_at(its_time);
         match self.seen_since(hold, begun) {
-            Some(None) => None,
-            Some(Some(view)) if view.is_free() => Some(polled),
-            Some(Some(_)) | None => Some(self.release_host(hold, polled)),
+            Seen::Gone => None,
+            Seen::There(view) if view.is_free() => Some(polled),
+            Seen::There(_) | Seen::NotYet => Some(self.release_host(hold, polled)),
         }
     }
 
@@ -168,8 +189,7 @@ impl Step<'_> {
     pub(super) fn note_released_hold(&mut self) {
         let begun = self.journal.phase_started.unwrap_or(Timestamp::MIN);
         let hold = self.journal.standing_hold();
-        let seen = hold.and_then(|hold| self.seen_since(hold, begun));
-        if seen.is_some_and(|view| view.is_none_or(HostView::is_free)) {
+        if hold.is_some_and(|hold| self.seen_since(hold, begun).is_free()) {
             self.change_hold(|hold, now| hold.released = Some(now));
         }
     }
@@ -201,13 +221,11 @@ impl Step<'_> {
             return next;
         }
         let started = self.journal.phase_started.unwrap_or(Timestamp::MIN);
-        match self.seen_since(&hold, started) {
-            Some(view) if view.is_none_or(HostView::is_free) => {
-                self.change_hold(|hold, now| hold.released = Some(now));
-                next
-            }
-            Some(_) | None => self.release_host(&hold, next),
+        if self.seen_since(&hold, started).is_free() {
+            self.change_hold(|hold, now| hold.released = Some(now));
+            return next;
         }
+        self.release_host(&hold, next)
     }
 
     fn release_host(&self, hold: &Hold, next: Next) -> Next {
@@ -220,14 +238,13 @@ impl Step<'_> {
         Next::perform(Effect::ReleaseHost(held_host(hold)))
     }
 
-    /// What was read of the BareMetalHost since then. `Some(None)`: it is another one by now, or gone.
-    fn seen_since(&self, hold: &Hold, since: Timestamp) -> Option<Option<&HostView>> {
+    /// What was read of the BareMetalHost since then.
+    fn seen_since(&self, hold: &Hold, since: Timestamp) -> Seen<'_> {
         let seen = self.facts.observed.bare_metal_host.as_ref();
-        let seen: &Reading<Lookup<HostView>> = seen.filter(|seen| seen.began >= since)?;
-        match &seen.found {
-            Lookup::Present(view) => Some(Some(view).filter(|view| view.uid == hold.host_uid)),
-            Lookup::Absent => Some(None),
-            Lookup::Unreadable(_) => None,
+        match seen.filter(|seen| seen.began >= since).map(|seen| &seen.found) {
+            Some(Lookup::Present(view)) if view.uid == hold.host_uid => Seen::There(view),
+            Some(Lookup::Present(_) | Lookup::Absent) => Seen::Gone,
+            Some(Lookup::Unreadable(_)) | None => Seen::NotYet,
         }
     }
 

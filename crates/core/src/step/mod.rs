@@ -153,7 +153,7 @@ impl<'a> Step<'a> {
             Phase::Holding => Ok(self.holding()),
             Phase::PoweringOff => Ok(self.powering_off()),
             Phase::AwaitingConfirmation => self.awaiting_confirmation(),
-            Phase::Fencing => self.fencing(),
+            Phase::Fencing => Ok(self.fencing()),
             Phase::PoweringOn => Ok(self.powering_on()),
             Phase::Booting => self.booting(),
             Phase::Succeeded | Phase::Cancelled | Phase::Failed => Ok(self.ended()),
