@@ -30,7 +30,7 @@ async fn control_plane() -> Result<Cluster> {
 type Grants = BTreeSet<(String, String, String)>;
 
 /// Granted without being used in this test, and why.
-const UNUSED: [(&str, &str, &str, &str); 4] = [
+const UNUSED: [(&str, &str, &str, &str); 5] = [
     (
         "metal3.io",
         "baremetalhosts",
