@@ -64,6 +64,8 @@ pub(crate) struct ApiCalls {
     pub(crate) of_policy: u64,
     /// What was told of workloads that were still waited for.
     pub(crate) waiting: u64,
+    /// Reads and events about who evaluates health checks, which is looked at once a minute.
+    pub(crate) of_evaluators: u64,
     pub(crate) events: u64,
     pub(crate) gets: BTreeMap<String, u64>,
     pub(crate) lists: BTreeMap<String, u64>,
@@ -79,18 +81,22 @@ impl ApiCalls {
             if world::truth::is_release(&event, host) {
                 this.released = Some(event.request_received);
             }
-            this.count(&event);
+            this.count(&event, host);
         }
         Ok(this)
     }
 
-    fn count(&mut self, event: &AuditEvent) {
+    fn count(&mut self, event: &AuditEvent, host: &str) {
         let resource = &event.resource;
         let mut what = resource.resource.clone();
         if !resource.subresource.is_empty() {
             what = format!("{what}/{}", resource.subresource);
         }
         let counts = match event.verb.as_str() {
+            _ if is_about_evaluators(event, host) => {
+                self.of_evaluators = self.of_evaluators.saturating_add(1);
+                return;
+            }
             "get" => &mut self.gets,
             "list" => &mut self.lists,
             // Open watches cost nothing until something changes.
@@ -123,6 +129,18 @@ impl ApiCalls {
         };
         let count = counts.entry(what).or_default();
         *count = count.saturating_add(1);
+    }
+}
+
+/// Whether it is about no host: the Lease of the platform's controller, or an event about a health check.
+fn is_about_evaluators(event: &AuditEvent, host: &str) -> bool {
+    let resource = &event.resource;
+    match (event.verb.as_str(), resource.resource.as_str()) {
+        ("get", "leases") => resource.name != host,
+        ("get", "featuregates") => true,
+        // An event is named after what it is about.
+        (_, "events") => !resource.name.starts_with(host),
+        _ => false,
     }
 }
 

@@ -130,6 +130,7 @@ fn api(cost: &Cost) -> Vec<Row> {
         ("denied by the role, tried once by a process", calls.denied),
         ("conditions of the policy", calls.of_policy),
         ("told whom the release waits for", calls.waiting),
+        ("and reads of who evaluates health checks", calls.of_evaluators),
     ];
     let apart = apart.map(|(what, count)| told(&format!("API writes apart: {what}"), count.to_string()));
     rows.extend(apart);
