@@ -124,7 +124,7 @@ fn cases() -> Vec<Case> {
             Reason::AnotherRemediatorActive,
             &[named, "capm3.metal3.io/unhealthy"],
             |host| {
-                host["metadata"]["annotations"] = json!({"capm3.metal3.io/unhealthy": "capm3/UnhealthyNode"})
+                host["metadata"]["annotations"] = json!({"capm3.metal3.io/unhealthy": "capm3/UnhealthyNode"});
             },
         ),
         managed(

@@ -87,12 +87,12 @@ async fn a_host_is_held_off_by_metal3_and_given_back() -> world::Outcome {
     let _daemon = daemon::start(&world.cluster, DAEMON, "info")?;
 
     let remediation = world.falls_silent_and_is_reported(host).await?;
-    let held = world
+    let reached = world
         .remediation_until(&remediation, LONG, |journal: &Journal| {
             journal.phase == Phase::PoweringOff
         })
         .await?;
-    let hold = world::journal(&held).hold.context("the host is held")?;
+    let hold = world::journal(&reached).hold.context("the host is held")?;
     let annotated = objects::bare_metal_hosts(&world).get(&host.name).await?;
     let annotations = annotated.metadata.annotations.unwrap_or_default();
     assert!(annotations.contains_key(&hold.annotation), "{annotations:?}");
