@@ -106,6 +106,8 @@ fn provisioned() -> BareMetalHost {
     }
 }
 
+type Change<'a> = &'a dyn Fn(&mut BareMetalHost);
+
 /// The refusal list: contracts of metal3 that stop a power-off, each by a reason of its own.
 #[test]
 fn each_state_in_which_a_host_is_not_fenced_has_its_reason() {
@@ -116,7 +118,6 @@ fn each_state_in_which_a_host_is_not_fenced_has_its_reason() {
         name: HostName::Known("host-0".to_owned()),
         uid: Some("uid-0".to_owned()),
     };
-    type Change<'a> = &'a dyn Fn(&mut BareMetalHost);
     let cases: [(Change<'_>, Option<(Reason, &str)>); 18] = [
         (&|_| {}, None),
         (&|host| host.state = "externally provisioned".to_owned(), None),

@@ -4,7 +4,7 @@ use super::explorer::Explorer;
 use super::menu::Menu;
 use super::shell::{API_LATENCY, Fault, Sim, millis};
 use super::world::{Cause, World, at};
-use crate::decision::{Effect, HeldHost};
+use crate::decision::{Effect, HeldHost, HoldOn};
 use crate::facts::{Lookup, Obstacle};
 use crate::metal3::{HoldWrite, HostView, Manager};
 use crate::observed::{IntentKey, Reading, Sent};
@@ -146,29 +146,30 @@ impl Sim {
         self.observed.bare_metal_host = Some(Reading { began, found });
     }
 
-    /// Writes our annotations, or takes them off.
-    pub(super) fn write_to_host(&mut self, effect: &Effect, fault: Fault) {
+    /// Writes our annotations, or takes them off where there is no `hold`.
+    pub(super) fn write_to_host(
+        &mut self,
+        host: &HeldHost,
+        hold: Option<&HoldOn>,
+        (effect, fault): (&Effect, Fault),
+    ) {
         self.counts.api_writes += 1;
         self.pass(API_LATENCY);
-        let refused = fault == Fault::Refused || (self.refuses)(effect) || !self.is_as_expected(effect);
+        let refused = fault == Fault::Refused || (self.refuses)(effect) || !self.is_as_expected(host, hold);
         let now = self.world.now;
         let reached = !refused && fault != Fault::CommandLost;
         if let Some(metal3) = self.world.metal3.as_mut().filter(|_| reached) {
-            match effect {
-                Effect::WriteHold(hold) => metal3.edit(now, |view| match hold.write {
-                    HoldWrite::Hold | HoldWrite::Kick => view.held = true,
-                    HoldWrite::Detach => view.detaching = true,
-                }),
-                _ => metal3.edit(now, |view| (view.held, view.detaching) = (false, false)),
-            }
+            metal3.edit(now, |view| match hold.map(|hold| hold.write) {
+                Some(HoldWrite::Hold | HoldWrite::Kick) => view.held = true,
+                Some(HoldWrite::Detach) => view.detaching = true,
+                None => (view.held, view.detaching) = (false, false),
+            });
         }
         let is_lost = matches!(
             fault,
             Fault::AnswerLost | Fault::CommandLost | Fault::CarriedOutLate
         );
-        if let Effect::WriteHold(hold) = effect
-            && hold.write == HoldWrite::Hold
-        {
+        if hold.is_some_and(|hold| hold.write == HoldWrite::Hold) {
             self.note_hold_sent(refused, is_lost);
         }
         if refused || is_lost {
@@ -213,19 +214,12 @@ impl Sim {
         });
     }
 
-    fn is_as_expected(&self, effect: &Effect) -> bool {
-        let Some(metal3) = &self.world.metal3 else {
-            return true;
-        };
-        let is_it = |host: &HeldHost| host.uid == metal3.view.uid;
-        match effect {
-            Effect::WriteHold(hold) => {
-                let version = hold.resource_version.as_ref();
-                is_it(&hold.host) && version.is_none_or(|version| *version == metal3.view.resource_version)
-            }
-            Effect::ReleaseHost(host) => is_it(host),
-            _ => true,
-        }
+    fn is_as_expected(&self, host: &HeldHost, hold: Option<&HoldOn>) -> bool {
+        let version = hold.and_then(|hold| hold.resource_version.as_ref());
+        self.world.metal3.as_ref().is_none_or(|metal3| {
+            let view = &metal3.view;
+            host.uid == view.uid && version.is_none_or(|version| *version == view.resource_version)
+        })
     }
 
     /// What is true whenever a remediation has come to its end.
