@@ -4,12 +4,17 @@ use std::time::Duration;
 
 use anyhow::Result;
 use bmc_simulator::{Command, Event};
-use kube::api::DeleteParams;
+use harness::Cluster;
+use harness::process::ChildDaemon;
+use kube::api::{Api, DeleteParams};
+use remediator_api::RemediationPolicy;
 use remediator_bmc::Protocol;
-use world::{HostOptions, World, WorldHost};
+use world::{HostOptions, World, WorldHost, objects};
 
 use super::shared::{put_back, secret_of, secrets};
 use super::{DAEMON, Gone, LONG, control_plane, is_on};
+
+const PROTOCOLS: [Protocol; 2] = [Protocol::Redfish, Protocol::Ipmi];
 
 /// How long a host stays in its phase.
 const HELD: Duration = Duration::from_secs(15);
@@ -46,10 +51,9 @@ async fn lose(world: &World, host: &WorldHost, gone: Option<Gone>) -> Result<()>
     Ok(())
 }
 
-/// All hosts lose what they were found by as soon as their BMCs have taken this command.
-async fn comes_back_from(name: &str, command: Command, protocol: Protocol) -> Result<()> {
-    let cluster = &control_plane().await?;
-    let world = World::new(cluster, name, GONE.map(|_| slow_at(command, protocol)).into()).await?;
+/// Hosts whose Nodes have fallen silent.
+async fn begun(cluster: &Cluster, name: &str, options: Vec<HostOptions>) -> Result<(World, ChildDaemon)> {
+    let world = World::new(cluster, name, options).await?;
     world.health_check().await?;
     world::set_policy(&world.client, world::daemon::policy_for(&["Redfish", "IPMI"])).await?;
     let daemon = world::daemon::start(cluster, DAEMON, "info")?;
@@ -58,16 +62,31 @@ async fn comes_back_from(name: &str, command: Command, protocol: Protocol) -> Re
         .iter()
         .map(|host| world.falls_silent_and_is_reported(host));
     futures::future::try_join_all(reported).await?;
-    let lost = world.hosts.iter().zip(GONE).map(async |(host, gone)| {
+    Ok((world, daemon))
+}
+
+/// Hosts of each protocol lose what they were found by as soon as their BMCs have taken this command.
+async fn comes_back_from(name: &str, command: Command) -> Result<()> {
+    let cluster = &control_plane().await?;
+    let rows = PROTOCOLS.map(|protocol| GONE.map(|gone| (protocol, gone)));
+    let rows = rows.as_flattened();
+    let options = rows.iter().map(|(protocol, _)| slow_at(command, *protocol));
+    let (world, daemon) = begun(cluster, name, options.collect()).await?;
+    let lost = world.hosts.iter().zip(rows).map(async |(host, (_, gone))| {
         let told = |event: &Event| matches!(event, Event::Command { command: told, .. } if *told == command);
         host.sees("the command", LONG, told).await?;
-        lose(&world, host, gone).await
+        lose(&world, host, *gone).await
     });
     futures::future::try_join_all(lost).await?;
 
     daemon.kill().await?;
     let _successor = world::daemon::start(cluster, DAEMON, "info")?;
-    for (host, _) in world.hosts.iter().zip(GONE).filter(|(_, gone)| gone.is_none()) {
+    let without_secret = world
+        .hosts
+        .iter()
+        .zip(rows)
+        .filter(|(_, (_, gone))| gone.is_none());
+    for (host, _) in without_secret {
         put_back(&world, host).await?;
     }
     let on = world.hosts.iter().map(|host| is_on(&world, host));
@@ -75,22 +94,39 @@ async fn comes_back_from(name: &str, command: Command, protocol: Protocol) -> Re
     Ok(())
 }
 
+/// What several hosts need goes when one is being powered off and another on, over each protocol.
+#[tokio::test]
+async fn hosts_come_back_when_policy_and_health_check_go_as_they_are_powered() -> world::Outcome {
+    let cluster = &control_plane().await?;
+    let commands = [Command::ForceOff, Command::On];
+    let rows = commands.map(|command| PROTOCOLS.map(|protocol| (command, protocol)));
+    let rows = rows.as_flattened();
+    let options = rows
+        .iter()
+        .map(|(command, protocol)| slow_at(*command, *protocol));
+    let (world, daemon) = begun(cluster, "lost-rules-now", options.collect()).await?;
+    let reached = world.hosts.iter().zip(rows).map(async |(host, (wanted, _))| {
+        let told = |event: &Event| matches!(event, Event::Command { command, .. } if command == wanted);
+        host.sees("the command", LONG, told).await
+    });
+    futures::future::try_join_all(reached).await?;
+    let gone = DeleteParams::default();
+    let policies = Api::<RemediationPolicy>::all(world.client.clone());
+    policies.delete("default", &gone).await?;
+    objects::health_checks(&world).delete("workers", &gone).await?;
+    daemon.kill().await?;
+    let _successor = world::daemon::start(cluster, DAEMON, "info")?;
+    let on = world.hosts.iter().map(|host| is_on(&world, host));
+    futures::future::try_join_all(on).await?;
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_host_comes_back_when_its_objects_go_as_it_is_powered_off() -> world::Outcome {
-    Ok(comes_back_from("lost-off", Command::ForceOff, Protocol::Redfish).await?)
+    Ok(comes_back_from("lost-off", Command::ForceOff).await?)
 }
 
 #[tokio::test]
 async fn a_host_comes_back_when_its_objects_go_as_it_is_powered_on() -> world::Outcome {
-    Ok(comes_back_from("lost-on", Command::On, Protocol::Redfish).await?)
-}
-
-#[tokio::test]
-async fn a_host_over_ipmi_comes_back_when_its_objects_go_as_it_is_powered_off() -> world::Outcome {
-    Ok(comes_back_from("lost-ipmi-off", Command::ForceOff, Protocol::Ipmi).await?)
-}
-
-#[tokio::test]
-async fn a_host_over_ipmi_comes_back_when_its_objects_go_as_it_is_powered_on() -> world::Outcome {
-    Ok(comes_back_from("lost-ipmi-on", Command::On, Protocol::Ipmi).await?)
+    Ok(comes_back_from("lost-on", Command::On).await?)
 }

@@ -2,12 +2,14 @@
 
 use anyhow::{Context as _, Result};
 use bmc_simulator::{Fault, RequestClass};
-use k8s_openapi::api::core::v1::Secret;
+use http::Method;
+use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::ResourceExt as _;
 use kube::api::{Api, DeleteParams};
 use remediator_api::{RemediationPolicy, keys};
 use remediator_core::phase::{Phase, Reason};
 use serde_json::json;
+use world::holding::Holding;
 use world::{HostOptions, World, WorldHost, objects};
 
 use super::{DAEMON, LONG, come_back, control_plane, held_off, is_on, reads_fail_once};
@@ -124,6 +126,45 @@ fn is_held(secret: &Secret) -> bool {
         .finalizers()
         .iter()
         .any(|one| one == keys::SECRET_FINALIZER)
+}
+
+/// Whoever deletes the namespace deletes what lets the daemon read its Secrets, too: the line to the BMC is kept.
+#[tokio::test]
+async fn a_host_comes_back_whose_namespace_is_being_deleted() -> world::Outcome {
+    let cluster = &control_plane().await?;
+    let options = vec![HostOptions::default()];
+    let (world, _daemon) = held_off(cluster, "lost-namespace", options, async |world| {
+        world::allow_holding_secrets(&world.client, &world.namespace).await
+    })
+    .await?;
+    let namespaces = Api::<Namespace>::all(world.client.clone());
+    namespaces
+        .delete(&world.namespace, &DeleteParams::default())
+        .await?;
+    let is_terminating =
+        |found: Option<&Namespace>| found.is_none_or(|found| found.metadata.deletion_timestamp.is_some());
+    harness::await_condition(namespaces, &world.namespace, is_terminating).await?;
+    Ok(come_back(&world).await?)
+}
+
+/// Our finalizer on a Secret is a courtesy: that it cannot be written holds nothing up.
+#[tokio::test]
+async fn a_host_comes_back_although_its_secret_cannot_be_written() -> world::Outcome {
+    let cluster = &control_plane().await?;
+    let holding = Holding::start(cluster, |request| {
+        request.method() == Method::PATCH && request.uri().path().contains("/secrets/")
+    })
+    .await?;
+    let world = World::new(cluster, "secret-hangs", vec![HostOptions::default()]).await?;
+    world::allow_holding_secrets(&world.client, &world.namespace).await?;
+    world.health_check().await?;
+    world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
+    holding.answers.send_replace(false);
+    let _daemon = holding.start_daemon(DAEMON)?;
+    let host = &world.hosts[0];
+    world.falls_silent_and_is_reported(host).await?;
+    tokio::time::timeout(LONG, holding.holds_one()).await??;
+    Ok(is_on(&world, host).await?)
 }
 
 /// One whose remediation was never carried to its end is let go by whoever reads it next.

@@ -1,6 +1,6 @@
 //! Somebody forces our finalizer off a remediation whose host is off: the daemon goes on from memory.
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use axum::body::Bytes;
 use bmc_simulator::{Event, Fault, RequestClass};
 use harness::Cluster;
@@ -128,6 +128,11 @@ async fn a_host_comes_back_from_memory_when_a_remediation_made_anew_backs_out() 
     let begun = |journal: &Journal| journal.phase == Phase::PoweringOff;
     world.remediation_until("anew", LONG, begun).await?;
     tokio::time::timeout(LONG, holding.holds_one()).await??;
+    let sent = host.bmc.counters().reset;
+    let again = host.bmc.wait_for(|now| now.counters.reset > sent);
+    tokio::time::timeout(LONG, again)
+        .await
+        .context("memory sends no power-on while the other has sent nothing")??;
     // Which the live check finds.
     let mut policy = world::daemon::permissive_policy();
     policy["paused"] = json!(true);
