@@ -4,6 +4,7 @@ pub(crate) mod cached;
 pub(crate) mod confirm_off;
 pub(crate) mod control_plane;
 pub(crate) mod host;
+pub(crate) mod known_hosts;
 pub(crate) mod listed;
 pub(crate) mod live;
 pub(crate) mod machines;

@@ -11,6 +11,7 @@ use crate::clusters::{Clusters, attachments};
 use crate::leadership::lead::Lead;
 use crate::metal3;
 use crate::snapshot::host::{EndpointReads, LISTING_ENDPOINTS};
+use crate::snapshot::known_hosts::KnownHosts;
 use crate::watch::api_discovery::ServedClusterApi;
 use crate::watch::caches::Caches;
 use crate::watch::lost_nodes::LostNodes;
@@ -26,6 +27,7 @@ pub(crate) struct Sources {
     pub(crate) clusters: Clusters,
     pub(crate) metal3: metal3::Provider,
     pub(crate) endpoint_reads: EndpointReads,
+    pub(crate) known_hosts: KnownHosts,
     /// Whether nobody agreed by Leases in the daemon's own cluster when that was read last. Not so before it was.
     pub(crate) leases_unused: AtomicBool,
 }
@@ -55,6 +57,7 @@ impl Sources {
             client,
             clock,
             lead,
+            known_hosts: KnownHosts::new(caches.clone()),
             caches,
             cluster_api,
             clusters,

@@ -43,8 +43,6 @@ pub(crate) enum NodeIndex {
     Range(IpNet),
     /// It is not Ready, or cannot be read.
     NotReady,
-    /// A label that names a failure domain, and its value.
-    Domain(String, String),
 }
 
 /// By what Machines are found.
@@ -67,6 +65,8 @@ pub(crate) enum EndpointIndex {
     Machine(String, String),
     /// Namespace, and the Node that it names.
     Node(String, String),
+    /// The Node that it names, in any namespace.
+    NodeName(String),
     /// Namespace, and all that it names.
     Host(String, Option<String>, Option<String>),
     /// Namespace, and the address where that names one host: a system of a Redfish service, or a BMC of IPMI.
@@ -130,9 +130,6 @@ impl Indexed for Node {
         if !object.0.as_ref().is_ok_and(Node::is_ready) {
             found.push(NodeIndex::NotReady);
         }
-        let domains = object.labels().iter();
-        let domains = domains.filter(|(label, _)| label.starts_with(keys::TOPOLOGY_PREFIX));
-        found.extend(domains.map(|(label, name)| NodeIndex::Domain(label.clone(), name.clone())));
         if !roles(object.labels()).is_empty() {
             found.push(NodeIndex::ControlPlane);
         }
@@ -218,6 +215,7 @@ impl Indexed for BMCEndpoint {
         let mut found = vec![host];
         found.extend(system);
         found.extend(machine.map(|name| EndpointIndex::Machine(namespace.clone(), name)));
+        found.extend(node.clone().map(EndpointIndex::NodeName));
         found.extend(node.map(|name| EndpointIndex::Node(namespace, name)));
         found.extend(uuid.map(|uuid| EndpointIndex::Uuid(uuid.in_either_order())));
         found

@@ -88,7 +88,7 @@ pub(crate) fn neighbours(
         let keys = BMCEndpoint::keys(endpoint).into_iter();
         let hosts = keys.filter(|key| match key {
             EndpointIndex::Host(..) | EndpointIndex::System(..) | EndpointIndex::Uuid(_) => true,
-            EndpointIndex::Machine(..) | EndpointIndex::Node(..) => false,
+            EndpointIndex::Machine(..) | EndpointIndex::Node(..) | EndpointIndex::NodeName(_) => false,
         });
         hosts.collect::<Vec<_>>()
     };

@@ -76,8 +76,7 @@ pub(super) fn concerned(
             | NodeIndex::TaintedBy(_)
             | NodeIndex::ControlPlane
             | NodeIndex::Range(_)
-            | NodeIndex::NotReady
-            | NodeIndex::Domain(..) => {}
+            | NodeIndex::NotReady => {}
         }
     }
     caches.remediations.by_any(keys)

@@ -2,6 +2,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 use remediator_core::brakes::Fleet;
+use remediator_core::facts::Obstacle;
+use remediator_core::phase::Reason;
 
 use super::*;
 
@@ -14,6 +16,62 @@ impl Daemon {
         let remediation = there.0.as_ref().unwrap();
         remediator.admitted.fleet(remediator, remediation, &nodes)
     }
+
+    /// What holds up a remediation that waits, in a daemon that has watched for an hour.
+    fn held_up(&self, name: &str) -> Option<Obstacle> {
+        let (remediator, caches) = (&self.parts.remediator, &self.caches);
+        let an_hour_ago = Timestamp::now().saturating_sub(SignedDuration::from_hours(1));
+        remediator.admitted.watched_from(an_hour_ago.unwrap());
+        let there = caches.remediations.get(Some(NAMESPACE), name).unwrap();
+        let remediation = there.0.as_ref().unwrap();
+        let machine = remediation.spec.machine_name.as_deref();
+        let host = host::through_endpoint(&remediator.sources, NAMESPACE, machine, None).unwrap();
+        remediator
+            .admitted
+            .known(remediator, remediation, &host)
+            .denied()
+            .cloned()
+    }
+}
+
+/// A Node that nothing describes: a virtual machine, or whatever a tenant registers.
+fn bystander(number: usize) -> Value {
+    node(number, |node| {
+        node["metadata"]["annotations"] = json!({});
+        node["metadata"]["name"] = json!(format!("virtual-{number}"));
+    })
+}
+
+fn unready(node: &mut Value) {
+    node["status"]["conditions"][0]["status"] = json!("Unknown");
+}
+
+#[tokio::test]
+async fn invariant_15_nodes_whose_host_is_not_known_allow_nobody_else_to_be_powered_off() {
+    let mut daemon = Daemon::among(100).await;
+    for number in 1_000..1_900 {
+        apply(&mut daemon.writers.nodes, bystander(number));
+    }
+    for host in (0..100).filter(|host| *host != WITHOUT_NODE) {
+        apply(&mut daemon.writers.nodes, node(host, unready));
+    }
+    let held_up = daemon.held_up("machine-1-2").expect("all hosts are silent");
+    assert_eq!(held_up.reason, Reason::TooManyUnhealthy, "{held_up}");
+
+    // Ten are, and the tenth part of 1,000 Nodes is more than that.
+    for host in (10..100).filter(|host| *host != WITHOUT_NODE) {
+        apply(&mut daemon.writers.nodes, node(host, |_| {}));
+    }
+    for host in 3..13 {
+        apply(&mut daemon.writers.remediations, attempted(host, "Booting", 700));
+    }
+    let held_up = daemon
+        .held_up("machine-1-2")
+        .expect("a tenth of the hosts is under remediation");
+    assert!(
+        [Reason::WaitingForBudget, Reason::TooManyUnhealthy].contains(&held_up.reason),
+        "{held_up}"
+    );
 }
 
 /// One that has made an attempt, so many seconds ago, and is in this phase.
@@ -89,7 +147,7 @@ async fn a_host_whose_node_is_gone_counts_in_every_failure_domain() {
     apply(&mut daemon.writers.remediations, attempted(1, "Booting", 5));
     let in_domain = |daemon: &Daemon| daemon.beside("machine-1-2").domain.unwrap();
     let before = in_domain(&daemon);
-    assert_eq!((before.name.as_str(), before.nodes), ("b", 1));
+    assert_eq!((before.name.as_str(), before.hosts), ("b", 1));
     delete(&mut daemon.writers.nodes, node(0, zone("a")));
     assert_eq!(
         in_domain(&daemon).at_work,

@@ -62,6 +62,8 @@ impl Daemon {
         }
         let mut tasks = JoinSet::new();
         let parts = parts_on(&caches, &mut tasks).await;
+        // Whoever asks first has the hosts counted; after that, what changes is.
+        let _ = parts.remediator.admitted.brakes(&parts.remediator.sources);
         Self {
             caches,
             writers,
@@ -230,6 +232,13 @@ async fn costs(hosts: usize) -> BTreeMap<String, (usize, usize)> {
     let found = triggered(&daemon.caches.openshift, Some(NAMESPACE)).len();
     daemon.count("the Machines with a trigger", before, found);
 
+    let before = daemon.caches.visits();
+    let _ = daemon
+        .parts
+        .remediator
+        .admitted
+        .brakes(&daemon.parts.remediator.sources);
+    daemon.count("the hosts that all this has changed", before, 0);
     daemon.reconciled("machine-0-2").await;
     daemon.reconciled("machine-1-2").await;
     daemon.reconciled("machine-2-2").await;

@@ -17,6 +17,7 @@ use remediator_core::phase::Phase;
 use super::{Held, stage};
 use crate::clusters::node_cluster::NodeCluster;
 use crate::snapshot::Sources;
+use crate::snapshot::known_hosts::{Basis, HostsOfCluster};
 use crate::watch::caches::{self, Guarded, readable};
 use crate::watch::indexes::{NodeIndex, RemediationIndex, cluster_of, failed_at, power_offs, spans};
 use crate::watch::lookup;
@@ -54,10 +55,6 @@ pub(super) fn fleet(
     let now = sources.clock.now();
     let cluster = nodes.of.as_ref();
     let cluster: OfCluster = cluster.map(|of| (of.namespace.clone(), of.name.clone()));
-    let (all, unhealthy) = (nodes.nodes.len(), nodes.nodes.count(&NodeIndex::NotReady));
-    if limits.is_storm(unhealthy, all) {
-        held.storms.0.insert(cluster.clone(), now);
-    }
     if let Some(uid) = own.uid {
         held.clusters.insert(uid.to_owned(), cluster.clone());
     }
@@ -75,30 +72,49 @@ pub(super) fn fleet(
             .find(node)
             .map(|node| node.labels().get(&limits.domain_label).cloned())
     };
-    let domain = own.node.and_then(label).flatten().map(|name| {
+    let domain = own.node.and_then(label).flatten();
+    let known = known_hosts(sources, limits, nodes, domain.as_deref());
+    let domain = domain.map(|name| {
         // A Node that is gone may have been in any.
         let may_be_there = |node: &&String| label(node).is_none_or(|there| there.as_ref() == Some(&name));
-        let index = NodeIndex::Domain(limits.domain_label.clone(), name.clone());
+        let at_work = others.nodes_at_work(&admitted);
         Domain {
-            nodes: nodes.nodes.count(&index),
-            at_work: others
-                .nodes_at_work(&admitted)
-                .iter()
-                .filter(may_be_there)
-                .count(),
+            hosts: known.in_domain,
+            at_work: at_work.iter().filter(may_be_there).count(),
+            unhealthy_since: known.latest_in_domain.clone(),
             name,
         }
     });
-    Fleet {
-        nodes: all,
-        unhealthy,
+    let mut fleet = Fleet {
+        hosts: known.hosts,
+        unhealthy_hosts: known.unhealthy,
+        nodes: nodes.nodes.len(),
+        unhealthy: nodes.nodes.count(&NodeIndex::NotReady),
         at_work: others.at_work().saturating_add(admitted.len()),
         power_offs,
         failed: others.failed(now),
         domain,
         watched_since: held.watched_since,
-        last_storm: held.storms.0.get(&cluster).copied(),
+        last_storm: None,
+    };
+    if limits.is_storm(&fleet) {
+        held.storms.0.insert(cluster.clone(), now);
     }
+    fleet.last_storm = held.storms.0.get(&cluster).copied();
+    fleet
+}
+
+/// The hosts of a cluster, by what the policy in force says.
+fn known_hosts(
+    sources: &Sources,
+    limits: &Limits,
+    nodes: &NodeCluster,
+    domain: Option<&str>,
+) -> HostsOfCluster {
+    let policy = caches::find(&sources.caches.policies, None, POLICY_NAME);
+    let policy = policy.as_ref().and_then(|policy| policy.0.as_ref().ok());
+    let basis = Basis::new(&limits.domain_label, policy.map(|policy| &policy.spec.allowed));
+    sources.known_hosts.count(nodes, &basis, domain)
 }
 
 /// The remediation that is decided about; none where the whole cluster is looked at.

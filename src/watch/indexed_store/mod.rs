@@ -177,6 +177,16 @@ impl<K: Indexed> IndexedStore<K> {
         self.len() == 0
     }
 
+    /// Whether both are ends of one cache.
+    pub(crate) fn is_the_same_as(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.content, &other.content)
+    }
+
+    /// Whether nobody else has it any more, so that nothing changes in it.
+    pub(crate) fn is_orphaned(&self) -> bool {
+        Arc::strong_count(&self.content) == 1
+    }
+
     /// Another number whenever something has changed.
     pub(crate) fn revision(&self) -> u64 {
         self.content().revision

@@ -11,6 +11,7 @@ pub use share::{BadShare, Share};
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::after;
 use super::facts::Obstacle;
 use super::phase::Reason;
 
@@ -20,23 +21,23 @@ pub const FAILED_FOR: SignedDuration = SignedDuration::from_hours(24);
 /// What the administrator allows, for each cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Hosts under remediation at once, of all Nodes.
+    /// Hosts under remediation at once, of all hosts.
     pub at_once: Share,
-    /// Power-offs begun within [`Self::window`], of all Nodes.
+    /// Power-offs begun within [`Self::window`], of all hosts.
     pub in_window: Share,
     /// How long a power-off counts.
     pub window: SignedDuration,
-    /// Hosts under remediation at once in a failure domain, of the Nodes in it.
+    /// Hosts under remediation at once in a failure domain, of the hosts in it.
     pub in_domain: Share,
     /// The label of Nodes that names their failure domain.
     pub domain_label: String,
-    /// More unhealthy Nodes than this, of all Nodes, are a storm.
+    /// More unhealthy hosts than this, of all hosts, are a storm; and more unhealthy Nodes, of all Nodes.
     pub unhealthy: Share,
     /// How long after a storm nothing is begun.
     pub cool_down: SignedDuration,
     /// How long after the start of the daemon nothing is begun.
     pub startup_hold: SignedDuration,
-    /// As many hosts may have failed to return within [`FAILED_FOR`], of all Nodes; with more nothing is begun.
+    /// As many hosts may have failed to return within [`FAILED_FOR`], of all hosts; with more nothing is begun.
     pub failed: Share,
 }
 
@@ -66,10 +67,23 @@ const FEW_UNHEALTHY: usize = 2;
 /// Hosts that did not return that stop nothing, unless a count says so.
 const FEW_FAILED: usize = 3;
 
+/// Two hosts of a failure domain that become unhealthy within this time have something in common.
+const TOGETHER: SignedDuration = SignedDuration::from_secs(60);
+
+/// How long nothing is begun in their domain then. It ends, because in the end only their power may bring them back.
+const TOGETHER_FOR: SignedDuration = SignedDuration::from_mins(10);
+
+/// In a domain of so few hosts, two that fail together hold nothing up.
+const FEW_IN_DOMAIN: usize = 2;
+
 /// The Nodes and remediations of one cluster, as far as the brakes go by them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fleet {
-    /// All Nodes.
+    /// All hosts: Nodes whose host is known, and Machines with such a host that have no Node.
+    pub hosts: usize,
+    /// Those that are not Ready, cannot be read, or have no Node.
+    pub unhealthy_hosts: usize,
+    /// All Nodes, whatever they run on.
     pub nodes: usize,
     /// Those that are not Ready, or cannot be read.
     pub unhealthy: usize,
@@ -94,10 +108,12 @@ pub struct Fleet {
 pub struct Domain {
     /// What the label of its Nodes says.
     pub name: String,
-    /// All Nodes in it.
-    pub nodes: usize,
+    /// All hosts in it.
+    pub hosts: usize,
     /// Those of [`Fleet::at_work`] in it.
     pub at_work: usize,
+    /// Since when the two are unhealthy that became so last, the later one first.
+    pub unhealthy_since: Vec<Timestamp>,
 }
 
 /// What of the limits is used.
@@ -126,9 +142,22 @@ impl Limits {
         }
     }
 
-    /// Whether so many unhealthy Nodes are a storm.
-    pub fn is_storm(&self, unhealthy: usize, nodes: usize) -> bool {
-        unhealthy > self.unhealthy.of(nodes, FEW_UNHEALTHY)
+    /// Whether so many are unhealthy that it is a storm.
+    pub fn is_storm(&self, fleet: &Fleet) -> bool {
+        self.storm(fleet).is_some()
+    }
+
+    /// What is a storm, with how many are unhealthy of how many, and how many may be.
+    fn storm(&self, fleet: &Fleet) -> Option<(&'static str, usize, usize, usize)> {
+        let of = [
+            ("hosts", fleet.unhealthy_hosts, fleet.hosts),
+            ("Nodes", fleet.unhealthy, fleet.nodes),
+        ];
+        let judged =
+            of.map(|(what, unhealthy, all)| (what, unhealthy, all, self.unhealthy.of(all, FEW_UNHEALTHY)));
+        judged
+            .into_iter()
+            .find(|(_, unhealthy, _, allowed)| unhealthy > allowed)
     }
 
     /// What is used.
@@ -146,19 +175,22 @@ impl Limits {
 
     /// What is used and what is left, for people.
     pub fn describe(&self, fleet: &Fleet, now: Timestamp) -> String {
-        let (used, nodes) = (self.used(fleet, now), fleet.nodes);
+        let (used, hosts) = (self.used(fleet, now), fleet.hosts);
         format!(
             "{} of {} hosts under remediation, {} of {} power-offs within {:#}, {} of {} hosts that did not return; {} of \
-             {nodes} Nodes unhealthy, {} allowed",
+             {hosts} hosts unhealthy, {} allowed; {} of {} Nodes unhealthy, {} allowed",
             used.at_once,
-            self.at_once.of(nodes, 1),
+            self.at_once.of(hosts, 1),
             used.in_window,
-            self.in_window.of(nodes, 1),
+            self.in_window.of(hosts, 1),
             self.window,
             used.failed,
-            self.failed.of(nodes, FEW_FAILED),
+            self.failed.of(hosts, FEW_FAILED),
+            fleet.unhealthy_hosts,
+            self.unhealthy.of(hosts, FEW_UNHEALTHY),
             fleet.unhealthy,
-            self.unhealthy.of(nodes, FEW_UNHEALTHY),
+            fleet.nodes,
+            self.unhealthy.of(fleet.nodes, FEW_UNHEALTHY),
         )
     }
 
@@ -171,24 +203,24 @@ impl Limits {
         self.watched_long_enough(fleet, now)?;
         self.no_storm(fleet, now)?;
         self.hosts_return(fleet, now)?;
-        let (used, nodes) = (self.used(fleet, now), fleet.nodes);
-        let at_once = self.at_once.of(nodes, 1);
+        let (used, hosts) = (self.used(fleet, now), fleet.hosts);
+        let at_once = self.at_once.of(hosts, 1);
         if used.at_once >= at_once {
             let detail = format!(
-                "{} hosts are under remediation, and spec.limits.maxConcurrent allows {at_once} ({}) of {nodes}",
+                "{} hosts are under remediation, and spec.limits.maxConcurrent allows {at_once} ({}) of {hosts}",
                 used.at_once, self.at_once
             );
             return Err(Obstacle::new(Reason::WaitingForBudget, detail));
         }
-        let in_window = self.in_window.of(nodes, 1);
+        let in_window = self.in_window.of(hosts, 1);
         if used.in_window >= in_window {
             let detail = format!(
-                "{} hosts were powered off within {:#}, and spec.limits.maxPerWindow allows {in_window} ({}) of {nodes}",
+                "{} hosts were powered off within {:#}, and spec.limits.maxPerWindow allows {in_window} ({}) of {hosts}",
                 used.in_window, self.window, self.in_window
             );
             return Err(Obstacle::new(Reason::WaitingForBudget, detail));
         }
-        self.domain_allows(fleet)
+        self.domain_allows(fleet, now)
     }
 
     /// Whether the power-off of a host may be repeated whose first one may never have been sent, and which is on: its
@@ -220,11 +252,9 @@ impl Limits {
     }
 
     fn no_storm(&self, fleet: &Fleet, now: Timestamp) -> Result<(), Obstacle> {
-        let (unhealthy, nodes) = (fleet.unhealthy, fleet.nodes);
-        if self.is_storm(unhealthy, nodes) {
-            let allowed = self.unhealthy.of(nodes, FEW_UNHEALTHY);
+        if let Some((what, unhealthy, all, allowed)) = self.storm(fleet) {
             let detail = format!(
-                "{unhealthy} of {nodes} Nodes are unhealthy, and spec.limits.maxUnhealthy allows {allowed} ({})",
+                "{unhealthy} of {all} {what} are unhealthy, and spec.limits.maxUnhealthy allows {allowed} ({})",
                 self.unhealthy
             );
             return Err(Obstacle::new(Reason::TooManyUnhealthy, detail));
@@ -246,7 +276,7 @@ impl Limits {
     fn hosts_return(&self, fleet: &Fleet, now: Timestamp) -> Result<(), Obstacle> {
         let (failed, allowed) = (
             self.used(fleet, now).failed,
-            self.failed.of(fleet.nodes, FEW_FAILED),
+            self.failed.of(fleet.hosts, FEW_FAILED),
         );
         // As many as are allowed stop it: what comes would be one more.
         if failed < allowed.max(1) {
@@ -259,20 +289,41 @@ impl Limits {
         Err(Obstacle::new(Reason::TooManyFailed, detail))
     }
 
-    fn domain_allows(&self, fleet: &Fleet) -> Result<(), Obstacle> {
+    fn domain_allows(&self, fleet: &Fleet, now: Timestamp) -> Result<(), Obstacle> {
         let Some(domain) = &fleet.domain else {
             return Ok(());
         };
-        let used = domain.at_work;
-        let allowed = self.in_domain.of(domain.nodes, 1);
-        if used < allowed {
-            return Ok(());
+        let (used, label, name) = (domain.at_work, &self.domain_label, &domain.name);
+        let allowed = self.in_domain.of(domain.hosts, 1);
+        if used >= allowed {
+            let detail = format!(
+                "{used} hosts of {label}={name} are under remediation, and spec.limits.failureDomain.maxConcurrent \
+                 allows {allowed} ({}) of {}",
+                self.in_domain, domain.hosts
+            );
+            return Err(Obstacle::new(Reason::WaitingForBudget, detail));
         }
-        let detail = format!(
-            "{used} hosts of {}={} are under remediation, and spec.limits.failureDomain.maxConcurrent allows {allowed} \
-             ({}) of {}",
-            self.domain_label, domain.name, self.in_domain, domain.nodes
-        );
-        Err(Obstacle::new(Reason::WaitingForBudget, detail))
+        let held_until = domain.failed_together().map(|last| after(last, TOGETHER_FOR));
+        match held_until.filter(|until| *until > now) {
+            Some(until) => {
+                let detail = format!(
+                    "two hosts of {label}={name} became unhealthy within {TOGETHER:#}; what they have in common may pass, \
+                     so nothing begins there until {until:.0}"
+                );
+                Err(Obstacle::new(Reason::TooManyUnhealthy, detail))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Domain {
+    /// When the second of two hosts became unhealthy that did so together.
+    fn failed_together(&self) -> Option<Timestamp> {
+        let [last, before] = self.unhealthy_since.as_slice() else {
+            return None;
+        };
+        let together = last.duration_since(*before).abs() <= TOGETHER && self.hosts > FEW_IN_DOMAIN;
+        together.then_some(*last)
     }
 }

@@ -13,9 +13,10 @@ fn at(seconds: i64) -> Timestamp {
 
 const NOW: i64 = 100_000;
 
-/// A quiet cluster of so many Nodes, watched for a day.
+/// A quiet cluster of so many Nodes, all of known hosts, watched for a day.
 fn quiet(nodes: usize) -> Fleet {
     Fleet {
+        hosts: nodes,
         nodes,
         watched_since: Some(at(0)),
         ..Fleet::default()
@@ -68,11 +69,12 @@ fn a_failure_domain_has_limits_of_its_own() {
         in_window: Share::Count(100),
         ..Limits::default()
     };
-    let fleet = |nodes, at_work| Fleet {
+    let fleet = |hosts, at_work| Fleet {
         domain: Some(Domain {
             name: "a".to_owned(),
-            nodes,
+            hosts,
             at_work,
+            unhealthy_since: Vec::new(),
         }),
         at_work: 10,
         ..quiet(1_000)
@@ -111,6 +113,64 @@ fn nothing_begins_while_many_nodes_are_unhealthy_and_a_while_after() {
             ..quiet(20)
         };
         assert_eq!(brake(&limits, &fleet), wanted, "{ago} s ago");
+    }
+}
+
+/// 900 virtual machines beside 100 hosts: what is allowed is a share of the hosts.
+#[test]
+fn invariant_15_nodes_without_a_known_host_allow_nothing_and_are_a_sign_of_a_storm_all_the_same() {
+    let limits = Limits::default();
+    let fleet = |unhealthy_hosts, unhealthy| Fleet {
+        hosts: 100,
+        unhealthy_hosts,
+        unhealthy,
+        ..quiet(1_000)
+    };
+    let storm = Some(Reason::TooManyUnhealthy);
+    for (unhealthy_hosts, unhealthy, wanted) in [
+        (30, 30, None),
+        (31, 31, storm),
+        (100, 100, storm),
+        // None of them is a host, and the view of the control plane is as bad.
+        (0, 301, storm),
+        (1, 300, None),
+    ] {
+        let found = brake(&limits, &fleet(unhealthy_hosts, unhealthy));
+        assert_eq!(found, wanted, "{unhealthy_hosts} hosts, {unhealthy} Nodes");
+    }
+    for (at_work, wanted) in [(9, None), (10, Some(Reason::WaitingForBudget))] {
+        let fleet = Fleet {
+            at_work,
+            ..fleet(10, 10)
+        };
+        assert_eq!(brake(&limits, &fleet), wanted, "{at_work} of 100 hosts at once");
+    }
+}
+
+#[test]
+fn hosts_of_one_domain_that_fall_silent_together_are_left_alone_for_a_while() {
+    let held = Some(Reason::TooManyUnhealthy);
+    for (hosts, apart, ago, wanted) in [
+        (20, 0, 0, held),
+        (20, 60, 0, held),
+        (20, 61, 0, None),
+        (20, 60, 599, held),
+        (20, 60, 600, None),
+        // Nobody could tell a common cause from two of two.
+        (3, 0, 0, held),
+        (2, 0, 0, None),
+    ] {
+        let fleet = Fleet {
+            domain: Some(Domain {
+                name: "a".to_owned(),
+                hosts,
+                at_work: 0,
+                unhealthy_since: vec![at(NOW - ago), at(NOW - ago - apart)],
+            }),
+            ..quiet(1_000)
+        };
+        let found = brake(&Limits::default(), &fleet);
+        assert_eq!(found, wanted, "{hosts} hosts, {apart} s apart, {ago} s ago");
     }
 }
 
@@ -238,7 +298,11 @@ proptest! {
         for second in (0..5_000).step_by(7) {
             let is_silent = |host: &Host| (host.silent_from..host.silent_from + host.silent_for).contains(&second);
             let unhealthy = hosts.iter().filter(|host| is_silent(host)).count();
-            if limits.is_storm(unhealthy, hosts.len()) {
+            let beside = Fleet {
+                unhealthy,
+                ..quiet(hosts.len())
+            };
+            if limits.is_storm(&beside) {
                 last_storm = Some(at(second));
             }
             for (number, host) in hosts.iter().enumerate().filter(|(_, host)| is_silent(host)) {
@@ -246,17 +310,15 @@ proptest! {
                     continue;
                 }
                 let fleet = Fleet {
-                    nodes: hosts.len(),
-                    unhealthy,
                     at_work: begun.iter().filter(|(.., until)| *until > second).count(),
                     power_offs: begun.iter().map(|(_, began, _)| at(*began)).collect(),
                     failed: Vec::new(),
                     watched_since: Some(at(0)),
                     last_storm,
-                    domain: None,
+                    ..beside.clone()
                 };
                 if limits.allow(&fleet, at(second)).is_ok() {
-                    prop_assert!(!limits.is_storm(unhealthy, hosts.len()));
+                    prop_assert!(!limits.is_storm(&fleet));
                     prop_assert!(at(second).duration_since(at(0)) >= limits.startup_hold);
                     begun.push((number, second, second + host.takes));
                 }
