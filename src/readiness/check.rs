@@ -6,8 +6,7 @@ use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{Resource as _, ResourceExt as _};
 use remediator_api::BMCEndpoint;
-use remediator_api::target_ref;
-use remediator_api::target_ref::about;
+use remediator_api::target_ref::{self, HostOf, is_under_way_on};
 use remediator_api::views::Machine;
 use remediator_core::eligibility::machine_is_allowed;
 use remediator_core::facts::{Lookup, Obstacle};
@@ -25,8 +24,8 @@ use crate::readiness::inspection::{BmcAnswer, NotChecked, ask};
 use crate::readiness::state::{NodeSeen, Readiness};
 use crate::snapshot::{Sources, host, remediation_history};
 use crate::watch::caches::readable;
-use crate::watch::indexes::{MachineIndex, RemediationIndex};
-use crate::watch::machine_key::{MachineKey, machine_name, remediations_of};
+use crate::watch::indexes::{MachineIndex, RemediationIndex, bmc_key};
+use crate::watch::machine_key::{MachineKey, remediations_of};
 use crate::watch::{caches, lookup};
 
 /// How long a host with a remediation under way is left alone before the next look.
@@ -307,15 +306,21 @@ pub(super) fn is_under_way(context: &Readiness, namespace: &str, subject: &Subje
     let machine = subject.machine.present().map(kube::ResourceExt::name_any);
     let machine = machine.as_deref();
     let node = subject.node_name.as_deref();
-    let same = |one: Option<&str>, other: Option<&str>| one.is_some() && one == other;
+    let bmc = subject
+        .host
+        .as_ref()
+        .ok()
+        .map(|resolved| resolved.host.bmc.as_str());
+    let host = HostOf { machine, node, bmc };
     let caches = &context.sources.caches;
+    // One that names the Node alone may be of this Machine all the same.
     let of_machine = machine.map(|machine| remediations_of(caches, namespace, machine));
-    let of_node = node.map(|node| caches.remediations.by(&RemediationIndex::Node(node.to_owned())));
-    let found: Vec<_> = of_machine.into_iter().chain(of_node).flatten().collect();
-    readable(&found).any(|remediation| {
-        let of_machine = machine_name(caches, remediation);
-        target_ref::is_under_way(remediation)
-            && remediation.namespace().as_deref() == Some(namespace)
-            && (same(machine, of_machine.as_deref()) || same(node, about(remediation).node.as_deref()))
-    }) || remediation_history::unreadable_remediation(&context.sources, namespace, machine).is_some()
+    if readable(&of_machine.unwrap_or_default()).any(target_ref::is_under_way) {
+        return true;
+    }
+    let of_node = node.map(|node| RemediationIndex::Node(node.to_owned()));
+    let of_bmc = bmc.map(|bmc| RemediationIndex::Bmc(bmc_key(bmc)));
+    let found = caches.remediations.by_any(of_node.into_iter().chain(of_bmc));
+    readable(&found).any(|one| one.namespace().as_deref() == Some(namespace) && is_under_way_on(one, host))
+        || remediation_history::unreadable_remediation(&context.sources, namespace, machine).is_some()
 }

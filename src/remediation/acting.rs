@@ -17,7 +17,6 @@ use crate::api_call::ShellError;
 use crate::bmc_access::host::ResolvedHost;
 use crate::clusters::node_cluster::NodeCluster;
 use crate::remediation::Remediator;
-use crate::remediation::admission::Admitted;
 use crate::remediation::memory::Memory;
 
 pub(crate) struct Acting<'a> {
@@ -107,14 +106,12 @@ impl Acting<'_> {
         };
         // What is found of an earlier write must not make this one unsent.
         memory.unanswered = None;
-        let own_node = (verb == Verb::PowerOff).then(|| self.own_node()).flatten();
-        let answer = match (own_node, &mut memory.conversation) {
-            (Some(obstacle), _) => Some(Err(not_sent(obstacle))),
-            (None, Some(conversation)) => {
+        let answer = match &mut memory.conversation {
+            Some(conversation) => {
                 self.take_host();
                 conversation.command(&self.context.bmc, verb, in_time).await
             }
-            (None, None) => self.send_in_new_conversation(verb, not_after, memory).await,
+            None => self.send_in_new_conversation(verb, not_after, memory).await,
         };
         let Some(answer) = answer else { return };
         let at = self.context.sources.clock.now();
@@ -140,12 +137,6 @@ impl Acting<'_> {
         Some(Until::unless(in_time, is_over))
     }
 
-    /// Whether the host is that of this process. A predecessor elsewhere may have begun with it.
-    fn own_node(&self) -> Option<Obstacle> {
-        let nodes = self.nodes.as_ref().ok()?;
-        Admitted::stops_at_own_node(self.context, self.remediation, nodes)
-    }
-
     /// Whoever brings the host back from memory has no say any more. Not before: what is journalled may be taken back
     /// unsent, and then nobody else owes the host anything.
     fn take_host(&self) {
@@ -155,7 +146,7 @@ impl Acting<'_> {
             .and_then(|journal| journal.subject.as_ref())
         {
             let uid = self.remediation.uid().unwrap_or_default();
-            self.context.keepers.take(subject, &uid);
+            self.context.admitted.note_command(subject, &uid);
         }
     }
 

@@ -9,7 +9,6 @@ pub(crate) mod admission;
 pub(crate) mod bare_metal_host;
 pub(crate) mod externally_remediated;
 pub(crate) mod journal;
-pub(crate) mod keepers;
 pub(crate) mod left_off;
 pub(crate) mod leftover_holds;
 pub(crate) mod leftover_taints;
@@ -38,7 +37,6 @@ use remediator_core::facts::{Facts, Host, Obstacle};
 use crate::bmc_access::BmcAccess;
 use crate::clusters::node_cluster::NodeCluster;
 use crate::remediation::admission::Admitted;
-use crate::remediation::keepers::Keepers;
 use crate::remediation::memory::{Memories, Memory};
 use crate::report::Reporter;
 use crate::snapshot::{Sources, cached, confirm_off, node_lease as medik8s_lease};
@@ -49,7 +47,6 @@ pub(crate) struct Remediator {
     pub(crate) reporter: Reporter,
     pub(crate) memories: Memories,
     pub(crate) admitted: Arc<Admitted>,
-    pub(crate) keepers: Keepers,
     /// Whether everything is listed that is decided on.
     all_listed: AtomicBool,
 }
@@ -62,7 +59,6 @@ impl Remediator {
             reporter,
             memories: Memories::default(),
             admitted: Arc::default(),
-            keepers: Keepers::default(),
             all_listed: AtomicBool::new(false),
         }
     }

@@ -59,7 +59,8 @@ impl Acting<'_> {
             }
             Observation::Admission => {
                 if let Ok(host) = self.host {
-                    self.context.admitted.ask(self.context, self.remediation, host);
+                    let sources = &self.context.sources;
+                    self.context.admitted.ask(sources, self.remediation, host);
                 }
                 Ok(())
             }
@@ -116,12 +117,22 @@ impl Acting<'_> {
         Ok(())
     }
 
-    /// A look, with what the brakes go by. Where the Node's cluster cannot be asked, nothing is known.
+    /// A look, with what the brakes go by. Where the Node's cluster cannot be asked, nothing is known. A predecessor
+    /// elsewhere may have begun with the host of this process: then another one has to take over.
     fn with_fleet(&self, look: LiveCheck) -> LiveCheck {
-        let nodes = self.nodes.as_ref().ok();
-        let fleet = nodes.map(|nodes| self.context.admitted.fleet(self.context, self.remediation, nodes));
+        let Ok(nodes) = &self.nodes else { return look };
+        let sources = &self.context.sources;
+        let known = self
+            .context
+            .admitted
+            .at_power_off(sources, self.remediation, nodes);
+        if known.own_node.is_err() && self.remediation.phase() == Phase::PoweringOff {
+            sources.lead.hand_over();
+        }
         LiveCheck {
-            fleet: fleet.unwrap_or_default(),
+            fleet: known.fleet,
+            claim: known.claim,
+            own_node: known.own_node,
             ..look
         }
     }

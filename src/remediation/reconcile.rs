@@ -238,7 +238,7 @@ async fn resolve(
     let Some(host) = resolved.as_ref().ok().filter(|_| may_begin) else {
         return Ok((resolved, admission));
     };
-    admission = context.admitted.known(context, remediation, host);
+    admission = context.admitted.known(&context.sources, remediation, host);
     if !is_by_journal {
         let policy = caches::find(&context.sources.caches.policies, None, POLICY_NAME);
         let policy = policy.as_ref().and_then(|guarded| guarded.0.as_ref().ok());
@@ -311,7 +311,6 @@ async fn settle(context: &Remediator, remediation: &PowerCycleRemediation, memor
 pub(crate) async fn forget(context: &Remediator, uid: &str, memory: &mut Memory) {
     memory.end_conversation().await;
     context.admitted.forget(uid);
-    context.keepers.forget(uid);
     context.memories.forget(uid);
 }
 

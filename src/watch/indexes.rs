@@ -93,8 +93,10 @@ pub(crate) enum RemediationIndex {
     MachineName(String),
     /// Name of the Node that it asks for, or that is journalled.
     Node(String),
-    /// Address of the BMC that is journalled.
+    /// Address of the BMC that is journalled, as [`bmc_key`] spells it.
     Bmc(String),
+    /// System UUID of the host that is journalled, the same for both byte orders.
+    Host(SystemUuid),
     /// System UUID of a host that had no Node when something was begun, the same for both byte orders.
     Uuid(SystemUuid),
     /// It acts in a cluster: in which Cluster, or in the daemon's own.
@@ -316,6 +318,13 @@ pub(crate) fn cluster_of(remediation: &PowerCycleRemediation) -> Option<(String,
     Some((remediation.namespace().unwrap_or_default(), name))
 }
 
+/// The address of a BMC, spelt in one way where it names one host.
+pub(crate) fn bmc_key(address: &str) -> String {
+    let parsed = address.parse::<BmcAddress>().ok();
+    let one_host = parsed.and_then(|address| address.one_host());
+    one_host.unwrap_or_else(|| address.to_owned())
+}
+
 /// What a remediation is about by what it asks for and by its journal.
 fn whom(remediation: &PowerCycleRemediation) -> BTreeSet<RemediationIndex> {
     let namespace = remediation.namespace().unwrap_or_default();
@@ -323,9 +332,11 @@ fn whom(remediation: &PowerCycleRemediation) -> BTreeSet<RemediationIndex> {
     let subject = status.and_then(|status| status.journal.subject.as_ref());
     let about = about(remediation);
     let mut found: BTreeSet<_> = subject
-        .map(|subject| RemediationIndex::Bmc(subject.bmc.clone()))
+        .map(|subject| RemediationIndex::Bmc(bmc_key(&subject.bmc)))
         .into_iter()
         .collect();
+    let uuid = subject.and_then(Subject::uuid);
+    found.extend(uuid.map(|uuid| RemediationIndex::Host(uuid.in_either_order())));
     for name in [about.machine, subject.and_then(|subject| subject.machine.clone())]
         .into_iter()
         .flatten()

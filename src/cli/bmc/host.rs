@@ -9,7 +9,7 @@ use kube::api::ListParams;
 use kube::{Resource, ResourceExt};
 use remediator_api::PowerCycleRemediation;
 use remediator_api::guarded::Guarded;
-use remediator_api::target_ref::{begun, is_meant, is_under_way};
+use remediator_api::target_ref::{HostOf, begun, is_under_way_on};
 use remediator_bmc::BmcTarget;
 use remediator_core::facts::{Lookup, Obstacle};
 use remediator_core::identity::SystemUuid;
@@ -273,9 +273,9 @@ impl ClusterHost {
                     continue;
                 }
             };
-            let is_meant = is_meant(one, machine.as_deref(), node)
-                || begun(one).is_some_and(|subject| bmc == Some(subject.bmc.as_str()));
-            if is_meant && is_under_way(one) && (begun(one).is_some() || !is_off_by_us) {
+            let machine = machine.as_deref();
+            let is_there = is_under_way_on(one, HostOf { machine, node, bmc });
+            if is_there && (begun(one).is_some() || !is_off_by_us) {
                 return Ok(Some(one.name_any()));
             }
         }

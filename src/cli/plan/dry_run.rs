@@ -33,8 +33,13 @@ pub(super) async fn dry_run(
     let nodes = sources.clusters.nodes_of(remediation);
     let known = |memory: &Memory| {
         let now = sources.clock.now();
+        // The same admission as the daemon's, on what was listed.
+        let asked = host.as_ref().ok();
+        let admission = asked.map_or(Reply::NotAsked, |host| {
+            snapshot.admitted.known(sources, remediation, host)
+        });
         let host = host.clone().map(|resolved| resolved.host);
-        let mut facts = facts(sources, remediation, &nodes, memory, (host, Reply::NotAsked), now);
+        let mut facts = facts(sources, remediation, &nodes, memory, (host, admission), now);
         // As if the trigger were there, where it is what asks.
         if let Lookup::Present(machine) = &mut facts.objects.machine {
             machine.state.triggered = facts.origin == Origin::Annotation;

@@ -8,6 +8,7 @@ use remediator_api::views::NodeHealthCheck;
 use crate::api_call::{client, list};
 use crate::bmc_access::BmcAccess;
 use crate::cli::plan::evaluators::Evaluators;
+use crate::remediation::admission::Admitted;
 use crate::snapshot::Sources;
 use crate::snapshot::listed::{bmc_access, listed};
 use crate::watch::caches;
@@ -17,6 +18,8 @@ pub(super) struct PlanSnapshot {
     /// Of the namespaces that are asked about.
     pub(super) sources: Sources,
     pub(super) access: BmcAccess,
+    /// Who may begin, by what was listed. Nobody was admitted before.
+    pub(super) admitted: Admitted,
     pub(super) evaluators: Evaluators,
     /// With all that stands in them: their status is shown as their operator wrote it.
     pub(super) node_health_checks: Vec<DynamicObject>,
@@ -45,6 +48,7 @@ impl PlanSnapshot {
         let evaluators = Evaluators::read(&client, policy.as_deref(), node_health_checks.is_some()).await;
         Ok(Self {
             access: bmc_access(&sources, api_server).await,
+            admitted: Admitted::for_long(),
             sources,
             evaluators,
             node_health_checks: node_health_checks.unwrap_or_default(),

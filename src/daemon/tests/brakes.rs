@@ -14,7 +14,10 @@ impl Daemon {
         let there = caches.remediations.get(Some(NAMESPACE), name).unwrap();
         let nodes = remediator.sources.clusters.own_nodes();
         let remediation = there.0.as_ref().unwrap();
-        remediator.admitted.fleet(remediator, remediation, &nodes)
+        let admitted = &remediator.admitted;
+        admitted
+            .at_power_off(&remediator.sources, remediation, &nodes)
+            .fleet
     }
 
     /// What holds up a remediation that waits, in a daemon that has watched for an hour.
@@ -28,7 +31,7 @@ impl Daemon {
         let host = host::through_endpoint(&remediator.sources, NAMESPACE, machine, None).unwrap();
         remediator
             .admitted
-            .known(remediator, remediation, &host)
+            .known(&remediator.sources, remediation, &host)
             .denied()
             .cloned()
     }
@@ -96,9 +99,12 @@ async fn who_is_between_two_attempts_waits_for_none_that_is() {
             json!([{"attempt": 1, "reason": "BmcUnreachable", "at": Timestamp::now()}]);
         apply(&mut daemon.writers.remediations, between);
     }
-    // Two boot, and two are between attempts.
-    assert_eq!(daemon.beside("machine-1-2").at_work, 4);
-    assert_eq!(daemon.beside("machine-4-2").at_work, 2);
+    let counted = |name| {
+        let fleet = daemon.beside(name);
+        (fleet.begun, fleet.between_attempts)
+    };
+    assert_eq!(counted("machine-1-2"), (2, 2));
+    assert_eq!(counted("machine-4-2"), (2, 1), "itself is not beside itself");
 }
 
 #[tokio::test]
@@ -128,7 +134,7 @@ async fn a_host_that_did_not_return_holds_no_slot_and_counts_as_failed() {
     });
     apply(&mut daemon.writers.remediations, failed);
     let after = daemon.beside("machine-1-2");
-    assert_eq!(after.at_work, before.at_work);
+    assert_eq!(after.begun, before.begun);
     assert_eq!(after.failed.len(), before.failed.len() + 1);
 }
 
@@ -145,9 +151,9 @@ async fn a_host_whose_node_is_gone_counts_in_every_failure_domain() {
         );
     }
     apply(&mut daemon.writers.remediations, attempted(1, "Booting", 5));
-    let in_domain = |daemon: &Daemon| daemon.beside("machine-1-2").domain.unwrap();
+    let in_domain = |daemon: &Daemon| daemon.beside("machine-1-2").domains["b"].clone();
     let before = in_domain(&daemon);
-    assert_eq!((before.name.as_str(), before.hosts), ("b", 1));
+    assert_eq!(before.hosts, 1);
     delete(&mut daemon.writers.nodes, node(0, zone("a")));
     assert_eq!(
         in_domain(&daemon).at_work,

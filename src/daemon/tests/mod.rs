@@ -164,7 +164,7 @@ impl Daemon {
         );
         let host = host::through_endpoint(sources, NAMESPACE, machine, None).unwrap();
         let admitted = &self.parts.remediator.admitted;
-        let _ = admitted.known(&self.parts.remediator, &readable, &host);
+        let _ = admitted.known(&self.parts.remediator.sources, &readable, &host);
         self.count(&format!("the admission of {name}"), before, 0);
     }
 

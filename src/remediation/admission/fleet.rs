@@ -9,7 +9,7 @@ use kube::ResourceExt as _;
 use remediator_api::PowerCycleRemediation;
 use remediator_api::remediation_policy::POLICY_NAME;
 use remediator_api::target_ref::begun;
-use remediator_core::admission::{Key, Remediation, Stage};
+use remediator_core::admission::{Key, OfCluster, Remediation, Stage};
 use remediator_core::brakes::{Domain, FAILED_FOR, Fleet, Limits};
 use remediator_core::journal::Subject;
 use remediator_core::phase::Phase;
@@ -21,9 +21,6 @@ use crate::snapshot::known_hosts::{Basis, HostsOfCluster};
 use crate::watch::caches::{self, Guarded, readable};
 use crate::watch::indexes::{NodeIndex, RemediationIndex, cluster_of, failed_at, power_offs, spans};
 use crate::watch::lookup;
-
-/// The cluster of a Node; none for the daemon's own.
-pub(super) type OfCluster = Option<(String, String)>;
 
 /// A power-off that this process has sent.
 #[derive(Debug)]
@@ -45,22 +42,27 @@ pub(super) fn limits(sources: &Sources) -> Limits {
     limits.unwrap_or_default()
 }
 
-/// What is there of one cluster beside a remediation.
+/// The cluster of these Nodes.
+pub(super) fn cluster_of_nodes(nodes: &NodeCluster) -> OfCluster {
+    let cluster = nodes.of.as_ref();
+    cluster.map(|of| (of.namespace.clone(), of.name.clone()))
+}
+
+/// What is there of one cluster beside a remediation; none where the whole cluster is looked at.
 pub(super) fn fleet(
     (sources, limits): (&Sources, &Limits),
-    own: &Own<'_>,
+    own: Option<&Remediation>,
     nodes: &NodeCluster,
     held: &mut Held,
 ) -> Fleet {
     let now = sources.clock.now();
-    let cluster = nodes.of.as_ref();
-    let cluster: OfCluster = cluster.map(|of| (of.namespace.clone(), of.name.clone()));
-    if let Some(uid) = own.uid {
-        held.clusters.insert(uid.to_owned(), cluster.clone());
+    let cluster = cluster_of_nodes(nodes);
+    if let Some(own) = own {
+        held.clusters.insert(own.uid.clone(), cluster.clone());
     }
     let others = Others {
         sources,
-        own,
+        own: own.map(|own| own.uid.as_str()),
         cluster: &cluster,
         held,
     };
@@ -72,28 +74,29 @@ pub(super) fn fleet(
             .find(node)
             .map(|node| node.labels().get(&limits.domain_label).cloned())
     };
-    let domain = own.node.and_then(label).flatten();
+    let domain = own.and_then(|own| own.domain.clone());
     let known = known_hosts(sources, limits, nodes, domain.as_deref());
     let domain = domain.map(|name| {
         // A Node that is gone may have been in any.
         let may_be_there = |node: &&String| label(node).is_none_or(|there| there.as_ref() == Some(&name));
         let at_work = others.nodes_at_work(&admitted);
-        Domain {
+        let domain = Domain {
             hosts: known.in_domain,
             at_work: at_work.iter().filter(may_be_there).count(),
             unhealthy_since: known.latest_in_domain.clone(),
-            name,
-        }
+        };
+        (name, domain)
     });
     let mut fleet = Fleet {
         hosts: known.hosts,
         unhealthy_hosts: known.unhealthy,
         nodes: nodes.nodes.len(),
         unhealthy: nodes.nodes.count(&NodeIndex::NotReady),
-        at_work: others.at_work().saturating_add(admitted.len()),
+        begun: others.begun().saturating_add(admitted.len()),
+        between_attempts: others.between_attempts(),
         power_offs,
         failed: others.failed(now),
-        domain,
+        domains: domain.into_iter().collect(),
         watched_since: held.watched_since,
         last_storm: None,
     };
@@ -117,43 +120,25 @@ fn known_hosts(
     sources.known_hosts.count(nodes, &basis, domain)
 }
 
-/// The remediation that is decided about; none where the whole cluster is looked at.
-#[derive(Debug, Default)]
-pub(super) struct Own<'a> {
-    pub(super) uid: Option<&'a str>,
-    pub(super) node: Option<&'a str>,
-    /// Whether it has failed an attempt and wants to make the next.
-    pub(super) is_between_attempts: bool,
-}
-
-impl<'a> Own<'a> {
-    pub(super) fn of(remediation: &'a Remediation) -> Self {
-        Self {
-            uid: Some(&remediation.uid),
-            node: node_of(&remediation.keys),
-            is_between_attempts: remediation.stage == Stage::BetweenAttempts,
-        }
-    }
-}
-
-fn node_of(keys: &BTreeSet<Key>) -> Option<&str> {
+/// The Node among what a remediation works on.
+pub(super) fn node_of(keys: &BTreeSet<Key>) -> Option<&str> {
     keys.iter().find_map(|key| match key {
         Key::Node { name, .. } => Some(name.as_str()),
-        Key::Bmc(_) | Key::Machine { .. } | Key::ControlPlane { .. } => None,
+        Key::Host(_) | Key::Bmc(_) | Key::Machine { .. } | Key::ControlPlane { .. } => None,
     })
 }
 
 /// The other remediations of a cluster.
 struct Others<'a> {
     sources: &'a Sources,
-    own: &'a Own<'a>,
+    own: Option<&'a str>,
     cluster: &'a OfCluster,
     held: &'a Held,
 }
 
 impl<'a> Others<'a> {
     fn is_own(&self, other: &PowerCycleRemediation) -> bool {
-        other.metadata.uid.as_deref() == self.own.uid
+        self.own.is_some() && other.metadata.uid.as_deref() == self.own
     }
 
     fn by(&self, key: &RemediationIndex) -> Vec<Arc<Guarded<PowerCycleRemediation>>> {
@@ -165,22 +150,33 @@ impl<'a> Others<'a> {
         self.sources.caches.remediations.first_by(&key, |_| true)
     }
 
-    /// How many act, or are between two attempts. Who is between two attempts waits for none that is, lest they wait
-    /// for each other.
-    fn at_work(&self) -> usize {
-        let own = self.own.uid.and_then(|uid| self.seen(uid));
-        let own = readable(own.as_slice()).map(stage).next();
-        let count = |key, is_own: bool| {
-            let all = self.sources.caches.remediations.count(&key);
-            all.saturating_sub(usize::from(is_own))
-        };
-        let key = RemediationIndex::AtWork(self.cluster.clone());
-        let begun = count(key, own == Some(Stage::Begun));
-        if self.own.is_between_attempts {
-            return begun;
-        }
+    /// How many act.
+    fn begun(&self) -> usize {
+        self.at_stage(RemediationIndex::AtWork(self.cluster.clone()), Stage::Begun)
+    }
+
+    /// How many are between two attempts, and were not admitted to the next one.
+    fn between_attempts(&self) -> usize {
         let key = RemediationIndex::BetweenAttempts(self.cluster.clone());
-        begun.saturating_add(count(key, own == Some(Stage::BetweenAttempts)))
+        let all = self.at_stage(key, Stage::BetweenAttempts);
+        let admitted = self
+            .held
+            .by_uid
+            .keys()
+            .filter(|uid| Some(uid.as_str()) != self.own);
+        let counted_twice = admitted.filter(|uid| {
+            let seen = self.seen(uid);
+            let is_here = self.held.clusters.get(*uid) == Some(self.cluster);
+            is_here && readable(seen.as_slice()).any(|one| stage(one) == Stage::BetweenAttempts)
+        });
+        all.saturating_sub(counted_twice.count())
+    }
+
+    fn at_stage(&self, key: RemediationIndex, counted: Stage) -> usize {
+        let own = self.own.and_then(|uid| self.seen(uid));
+        let is_own = readable(own.as_slice()).any(|own| stage(own) == counted);
+        let all = self.sources.caches.remediations.count(&key);
+        all.saturating_sub(usize::from(is_own))
     }
 
     /// What was admitted to something and is not counted yet as having begun.
@@ -189,12 +185,11 @@ impl<'a> Others<'a> {
             let seen = self.seen(uid);
             readable(seen.as_slice()).any(|one| match stage(one) {
                 Stage::Begun | Stage::Failed(_) | Stage::Over => true,
-                Stage::BetweenAttempts => !self.own.is_between_attempts,
-                Stage::Waiting | Stage::Admitted => false,
+                Stage::BetweenAttempts | Stage::Waiting | Stage::Admitted => false,
             })
         };
         let held = self.held.by_uid.iter();
-        let of_others = held.filter(|(uid, _)| Some(uid.as_str()) != self.own.uid);
+        let of_others = held.filter(|(uid, _)| Some(uid.as_str()) != self.own);
         let here = of_others.filter(|(uid, _)| self.held.clusters.get(*uid) == Some(self.cluster));
         let uncounted = here.filter(|(uid, _)| !is_counted(uid));
         uncounted.map(|(_, keys)| keys).collect()

@@ -5,31 +5,34 @@ mod fleet;
 mod own_node;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt as _;
 use remediator_api::PowerCycleRemediation;
 use remediator_api::target_ref::{about, begun, is_taken_back};
-use remediator_api::views::roles;
-use remediator_core::admission::{Key, Remediation, Reply, Stage, Unreadable, admit, at_work_beside};
-use remediator_core::brakes::Fleet;
+use remediator_api::views::cluster_api::ClusterKey;
+use remediator_api::views::{Node, roles};
+use remediator_core::admission::{
+    Key, OfCluster, OwnNode, Remediation, Reply, Situation, Stage, Unreadable, admit, at_work_beside,
+};
+use remediator_core::brakes::{Claim, Fleet, Limits};
 use remediator_core::decision::{Act, Decision, Observation};
 use remediator_core::facts::{Lookup, Obstacle};
+use remediator_core::identity::SystemUuid;
 use remediator_core::journal::Subject;
 use remediator_core::phase::{Phase, Reason};
 
 use crate::bmc_access::host::ResolvedHost;
 use crate::clusters::node_cluster::NodeCluster;
 use crate::remediation::Remediator;
-use crate::remediation::admission::fleet::{OfCluster, Own, SentPowerOff};
+use crate::remediation::admission::fleet::SentPowerOff;
 use crate::snapshot::Sources;
 use crate::snapshot::remediation_history::unreadable_remediations;
-use crate::watch::caches::{Caches, readable};
-use crate::watch::indexes::RemediationIndex;
+use crate::watch::caches::{Caches, Guarded, readable};
+use crate::watch::indexes::{RemediationIndex, bmc_key, cluster_of};
 use crate::watch::lookup;
 use crate::watch::machine_key::machine_key;
-use remediator_api::views::cluster_api::ClusterKey;
 
 /// The longest that `spec.limits.window` may be.
 const LONGEST_WINDOW: SignedDuration = SignedDuration::from_hours(24);
@@ -42,64 +45,88 @@ pub(crate) struct Admitted {
     held: Mutex<Held>,
 }
 
+/// What the admission goes by, beside the remediation that is decided about.
+struct Surroundings {
+    others: Vec<Remediation>,
+    unreadable: Vec<Unreadable>,
+    fleet: Result<Fleet, Obstacle>,
+    limits: Limits,
+    own_node: Option<OwnNode>,
+    now: Timestamp,
+}
+
+/// What is known of the limits right before a power-off.
+pub(crate) struct AtPowerOff {
+    pub(crate) fleet: Fleet,
+    pub(crate) claim: Claim,
+    pub(crate) own_node: Result<(), Obstacle>,
+}
+
 impl Admitted {
     /// What a remediation in `Pending`, whose host is known, is told without asking: whether it is held up, or was
     /// admitted. One that wants something else by now is not admitted to it.
     pub(crate) fn known(
         &self,
-        context: &Remediator,
+        sources: &Sources,
         remediation: &PowerCycleRemediation,
         host: &ResolvedHost,
     ) -> Reply {
-        self.decide_braked(context, remediation, &wanting(context, remediation, host))
+        self.decide_about(sources, remediation, wanting(sources, remediation, host))
     }
 
     /// Asks whether a remediation may begin, everything else about which was found in order.
-    pub(crate) fn ask(&self, context: &Remediator, remediation: &PowerCycleRemediation, host: &ResolvedHost) {
+    pub(crate) fn ask(
+        &self,
+        sources: &Sources,
+        remediation: &PowerCycleRemediation,
+        host: &ResolvedHost,
+    ) -> Reply {
         let asking = Remediation {
             asks: true,
-            ..wanting(context, remediation, host)
+            ..wanting(sources, remediation, host)
         };
-        if let Reply::Denied(obstacle) = self.decide_braked(context, remediation, &asking)
-            && obstacle.reason == Reason::OwnNode
+        let reply = self.decide_about(sources, remediation, asking);
+        if reply
+            .denied()
+            .is_some_and(|obstacle| obstacle.reason == Reason::OwnNode)
         {
-            context.sources.lead.hand_over();
+            sources.lead.hand_over();
         }
+        reply
     }
 
-    fn decide_braked(
+    fn decide_about(
         &self,
-        context: &Remediator,
+        sources: &Sources,
         remediation: &PowerCycleRemediation,
-        own: &Remediation,
+        own: Remediation,
     ) -> Reply {
-        let sources = &context.sources;
         let nodes = sources.clusters.nodes_of(remediation);
-        self.decide_by(&sources.caches, own, |held| {
-            let limits = fleet::limits(sources);
-            let nodes = nodes.as_ref().map_err(Clone::clone)?;
-            let fleet = fleet::fleet((sources, &limits), &Own::of(own), nodes, held);
-            limits.allow(&fleet, sources.clock.now())?;
+        let limits = fleet::limits(sources);
+        let own = nodes
+            .as_ref()
+            .map_or(own.clone(), |nodes| placed(own, nodes, &limits));
+        self.decide(&own, |held| {
             let now = sources.clock.now();
-            let itself = own_node::is_for_another_replica(sources, nodes, own);
-            match itself.filter(|_| own.asks || held.on_own_node.has_asked(&own.uid, now)) {
-                Some(obstacle) => {
-                    held.on_own_node.note(&own.uid, now);
-                    Err(obstacle)
-                }
-                None => Ok(()),
+            let fleet = nodes.map(|nodes| fleet::fleet((sources, &limits), Some(&own), &nodes, held));
+            // Only what has asked has another replica take over: the rest may never come to that.
+            let heeds_own_node = own.asks || held.on_own_node.has_asked(&own.uid, now);
+            Surroundings {
+                others: others(&sources.caches, &own, held),
+                unreadable: unreadable_remediations(&sources.caches),
+                fleet,
+                limits: limits.clone(),
+                own_node: own_node::of(sources).filter(|_| heeds_own_node),
+                now,
             }
         })
     }
 
-    fn decide_by(
-        &self,
-        caches: &Caches,
-        own: &Remediation,
-        brakes: impl FnOnce(&mut Held) -> Result<(), Obstacle>,
-    ) -> Reply {
-        let others = |held: &Held| (others(caches, own, held), unreadable_remediations(caches));
-        self.decide(own, others, brakes)
+    /// As of a daemon that has watched for long: what it would say is asked, and not whether it has just started.
+    pub(crate) fn for_long() -> Self {
+        let admitted = Self::default();
+        admitted.watched_from(Timestamp::MIN);
+        admitted
     }
 
     /// From now on the Nodes are watched.
@@ -111,30 +138,34 @@ impl Admitted {
     pub(crate) fn brakes(&self, sources: &Sources) -> Result<String, Obstacle> {
         let (limits, now) = (fleet::limits(sources), sources.clock.now());
         let nodes = sources.clusters.own_nodes();
-        let fleet = fleet::fleet((sources, &limits), &Own::default(), &nodes, &mut self.lock());
+        let fleet = fleet::fleet((sources, &limits), None, &nodes, &mut self.lock());
         let used = limits.describe(&fleet, now);
-        match limits.allow(&fleet, now) {
+        match limits.allow(&fleet, &Claim::default(), now) {
             Ok(()) => Ok(used),
             Err(brake) => Err(Obstacle::new(brake.reason, format!("{}; {used}", brake.detail))),
         }
     }
 
-    /// What the brakes go by right before a power-off.
-    pub(crate) fn fleet(
+    /// What the power-off of a remediation that has begun is judged by, right before it.
+    pub(crate) fn at_power_off(
         &self,
-        context: &Remediator,
+        sources: &Sources,
         remediation: &PowerCycleRemediation,
         nodes: &NodeCluster,
-    ) -> Fleet {
-        let (sources, limits) = (&context.sources, fleet::limits(&context.sources));
-        let own = of_caches(remediation);
+    ) -> AtPowerOff {
+        let limits = fleet::limits(sources);
+        let own = placed(of_caches(remediation), nodes, &limits);
         let journal = remediation.journal();
-        let own = Own {
+        let claim = Claim {
             // It was, until this attempt.
             is_between_attempts: journal.is_some_and(|journal| !journal.failed_attempts.is_empty()),
-            ..Own::of(&own)
+            ..own.claim()
         };
-        fleet::fleet((sources, &limits), &own, nodes, &mut self.lock())
+        AtPowerOff {
+            fleet: fleet::fleet((sources, &limits), Some(&own), nodes, &mut self.lock()),
+            claim,
+            own_node: own_node::of(sources).map_or(Ok(()), |node| node.allows(&own.keys)),
+        }
     }
 
     /// A power-off goes out: it counts also if its remediation is deleted soon.
@@ -150,11 +181,25 @@ impl Admitted {
         });
     }
 
+    /// A remediation begins to command the power of a host. Whoever brought it back before has no say any more.
+    pub(crate) fn note_command(&self, subject: &Subject, uid: &str) {
+        let mut held = self.lock();
+        held.commanded_by.insert(host_key(subject), uid.to_owned());
+    }
+
+    /// Whether nobody else has begun to command the power of the host since.
+    pub(crate) fn commands_alone(&self, subject: &Subject, uid: &str) -> bool {
+        let held = self.lock();
+        let commands = held.commanded_by.get(&host_key(subject));
+        commands.is_none_or(|last| last == uid)
+    }
+
     /// Forgets a remediation that is gone.
     pub(crate) fn forget(&self, uid: &str) {
         let mut held = self.lock();
         held.remove(uid);
         held.clusters.remove(uid);
+        held.commanded_by.retain(|_, last| last != uid);
     }
 
     fn lock(&self) -> MutexGuard<'_, Held> {
@@ -162,14 +207,16 @@ impl Admitted {
     }
 
     /// Decides about one remediation, on what is known of the others while nobody else is decided about.
-    fn decide(
-        &self,
-        own: &Remediation,
-        others: impl FnOnce(&Held) -> (Vec<Remediation>, Vec<Unreadable>),
-        brakes: impl FnOnce(&mut Held) -> Result<(), Obstacle>,
-    ) -> Reply {
+    fn decide(&self, own: &Remediation, look: impl FnOnce(&mut Held) -> Surroundings) -> Reply {
         let mut held = self.lock();
-        let (mut all, unreadable) = others(&held);
+        let Surroundings {
+            others: mut all,
+            unreadable,
+            fleet,
+            limits,
+            own_node,
+            now,
+        } = look(&mut held);
         // One that is gone, or over, works on nothing.
         for uid in held.beside(&own.keys) {
             if uid != own.uid && !all.iter().any(|one| one.uid == uid && !has_ended(one)) {
@@ -189,34 +236,26 @@ impl Admitted {
             stage: if is_admitted { Stage::Admitted } else { own.stage },
             ..own.clone()
         });
-        let reply = admit(&all, &unreadable).remove(&own.uid).unwrap_or_default();
-        let reply = match reply {
-            Reply::Admitted | Reply::NotAsked if !is_admitted => match brakes(&mut held) {
-                Ok(()) => reply,
-                Err(brake) => Reply::Denied(brake),
-            },
-            Reply::Admitted | Reply::NotAsked | Reply::Denied(_) => reply,
+        let situation = Situation {
+            remediations: &all,
+            unreadable: &unreadable,
+            fleets: &[(own.cluster.clone(), fleet)].into(),
+            limits: &limits,
+            own_node: own_node.as_ref(),
+            now,
         };
+        let reply = admit(&situation).remove(&own.uid).unwrap_or_default();
         match &reply {
-            Reply::Admitted => {
-                held.insert(own.uid.clone(), own.keys.clone());
-            }
-            Reply::NotAsked | Reply::Denied(_) => {
-                held.remove(&own.uid);
-            }
+            Reply::Admitted => held.insert(own.uid.clone(), own.keys.clone()),
+            Reply::NotAsked | Reply::Denied(_) => held.remove(&own.uid),
+        }
+        if reply
+            .denied()
+            .is_some_and(|obstacle| obstacle.reason == Reason::OwnNode)
+        {
+            held.on_own_node.note(&own.uid, now);
         }
         reply
-    }
-
-    /// Why another replica has to power a host off; then it takes over.
-    pub(crate) fn stops_at_own_node(
-        context: &Remediator,
-        remediation: &PowerCycleRemediation,
-        nodes: &NodeCluster,
-    ) -> Option<Obstacle> {
-        let itself = own_node::is_for_another_replica(&context.sources, nodes, &of_caches(remediation))?;
-        context.sources.lead.hand_over();
-        Some(itself)
     }
 
     /// Takes back what a remediation was admitted to, if it goes on waiting and does not ask.
@@ -232,6 +271,23 @@ impl Admitted {
     }
 }
 
+/// A remediation with where it would use up limits.
+fn placed(one: Remediation, nodes: &NodeCluster, limits: &Limits) -> Remediation {
+    let node = fleet::node_of(&one.keys).and_then(|name| nodes.find(name));
+    let domain = node.and_then(|node| node.labels().get(&limits.domain_label).cloned());
+    Remediation {
+        cluster: fleet::cluster_of_nodes(nodes),
+        domain,
+        ..one
+    }
+}
+
+/// The host of a journal. One whose UUID cannot be read any more is known by what stands there.
+fn host_key(subject: &Subject) -> Key {
+    let uuid = subject.uuid().as_ref().map(Key::host);
+    uuid.unwrap_or_else(|| Key::Bmc(subject.system_uuid.clone()))
+}
+
 /// What was admitted, by UID of the remediation, and who was admitted to a key.
 #[derive(Debug, Default)]
 struct Held {
@@ -242,6 +298,8 @@ struct Held {
     clusters: BTreeMap<String, OfCluster>,
     /// The power-offs of a day.
     sent: Vec<SentPowerOff>,
+    /// Which remediation commanded the power of a host last. One that is gone may still bring its host back.
+    commanded_by: BTreeMap<Key, String>,
     on_own_node: own_node::Asked,
     by_uid: BTreeMap<String, BTreeSet<Key>>,
     by_key: BTreeMap<Key, BTreeSet<String>>,
@@ -315,6 +373,7 @@ fn matters(other: &PowerCycleRemediation, own: &Remediation, held: &Held) -> boo
 /// Where the caches have those that work on it; the Nodes of a name in whichever cluster.
 fn index_of(key: &Key) -> RemediationIndex {
     match key {
+        Key::Host(uuid) => RemediationIndex::Host(uuid.clone()),
         Key::Bmc(address) => RemediationIndex::Bmc(address.clone()),
         Key::Node { name, .. } => RemediationIndex::Node(name.clone()),
         Key::Machine { namespace, name } => RemediationIndex::Machine(namespace.clone(), name.clone()),
@@ -338,26 +397,34 @@ fn of_caches(remediation: &PowerCycleRemediation) -> Remediation {
         name: remediation.name_any(),
         created: created.map(|time| time.0),
         keys: keys_of_begun(remediation),
+        cluster: cluster_of(remediation),
+        domain: None,
         stage: stage(remediation),
         asks: false,
     }
 }
 
 /// The same with what it wants to work on.
-fn wanting(context: &Remediator, remediation: &PowerCycleRemediation, host: &ResolvedHost) -> Remediation {
+fn wanting(sources: &Sources, remediation: &PowerCycleRemediation, host: &ResolvedHost) -> Remediation {
     let namespace = remediation.namespace().unwrap_or_default();
     // What begins on a person's word, the BMC has not been found to be of.
     let is_asked = remediation.phase() == Phase::AwaitingConfirmation;
     let is_proven = !is_asked || begun(remediation).is_some_and(Subject::is_proven);
-    let bmc = is_proven.then(|| Key::Bmc(host.host.bmc.clone()));
-    let mut keys: BTreeSet<Key> = bmc.into_iter().collect();
+    let mut keys = BTreeSet::new();
+    if is_proven {
+        keys.insert(Key::Bmc(bmc_key(&host.host.bmc)));
+        keys.extend(host.host.stated_uuid.as_ref().map(Key::host));
+    }
     let named = about(remediation).node;
-    let mut control_plane = is_of_control_plane(context, remediation, named.as_deref()).then_some(None);
+    let of_node = |name: Option<&str>| node_of_remediation(sources, remediation, name);
+    let mut node = of_node(named.as_deref());
+    let mut control_plane = None;
     keys.extend(named.map(|node| node_key(None, node)));
-    if let Some(key) = machine_key(&context.sources.caches, remediation) {
-        if let Lookup::Present(machine) = lookup::machine(&context.sources.caches, &key) {
+    if let Some(key) = machine_key(&sources.caches, remediation) {
+        if let Lookup::Present(machine) = lookup::machine(&sources.caches, &key) {
             let cluster = ClusterKey::of(&machine);
-            if machine.is_control_plane() || is_of_control_plane(context, remediation, machine.node_name()) {
+            node = of_node(machine.node_name()).or(node);
+            if machine.is_control_plane() {
                 control_plane = Some(cluster.clone());
             }
             keys.extend(machine.node_name().map(|node| node_key(cluster, node.to_owned())));
@@ -365,11 +432,28 @@ fn wanting(context: &Remediator, remediation: &PowerCycleRemediation, host: &Res
         let name = key.name;
         keys.insert(Key::Machine { namespace, name });
     }
+    if let Some(node) = &node {
+        keys.extend(uuid_of(node).as_ref().map(Key::host));
+        if !roles(node.labels()).is_empty() {
+            let of = sources
+                .clusters
+                .nodes_of(remediation)
+                .ok()
+                .and_then(|nodes| nodes.of);
+            control_plane.get_or_insert(of);
+        }
+    }
     keys.extend(control_plane.map(control_plane_key));
     Remediation {
         keys,
         ..of_caches(remediation)
     }
+}
+
+/// The system UUID that a Node says.
+fn uuid_of(node: &Guarded<Node>) -> Option<SystemUuid> {
+    let node = node.0.as_ref().ok()?;
+    SystemUuid::parse(&node.status.node_info.system_uuid).ok()
 }
 
 /// What something was begun on. It is by the journal alone: what a remediation asks for may be edited meanwhile, also by
@@ -390,8 +474,10 @@ fn keys_of_begun(remediation: &PowerCycleRemediation) -> BTreeSet<Key> {
         .clone()
         .map(|name| Key::Machine { namespace, name });
     let of_node = node.into_iter().chain(machine).chain(control_plane);
-    let bmc = subject.is_proven().then(|| Key::Bmc(subject.bmc.clone()));
-    of_node.chain(bmc).collect()
+    let host = subject.uuid().as_ref().map(Key::host);
+    let host = host.into_iter().chain([Key::Bmc(bmc_key(&subject.bmc))]);
+    let proven = host.filter(|_| subject.is_proven());
+    of_node.chain(proven).collect()
 }
 
 fn node_key(cluster: Option<ClusterKey>, name: String) -> Key {
@@ -407,15 +493,14 @@ fn control_plane_key(cluster: Option<ClusterKey>) -> Key {
     }
 }
 
-/// Whether the Node of a name is of the control plane, as the caches have it.
-fn is_of_control_plane(
-    context: &Remediator,
+/// The Node of a name in the cluster of a remediation, as the caches have it.
+fn node_of_remediation(
+    sources: &Sources,
     remediation: &PowerCycleRemediation,
     node: Option<&str>,
-) -> bool {
-    let nodes = context.sources.clusters.nodes_of(remediation).ok();
-    let node = nodes.zip(node).and_then(|(nodes, name)| nodes.find(name));
-    node.is_some_and(|node| !roles(node.labels()).is_empty())
+) -> Option<Arc<Guarded<Node>>> {
+    let nodes = sources.clusters.nodes_of(remediation).ok()?;
+    nodes.find(node?)
 }
 
 #[cfg(test)]

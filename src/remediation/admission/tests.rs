@@ -14,14 +14,34 @@ fn one(uid: &str, stage: Stage) -> Remediation {
         name: uid.to_owned(),
         created: None,
         keys: [Key::Bmc("10.0.0.1".to_owned())].into(),
+        cluster: None,
+        domain: None,
         stage,
         asks: false,
     }
 }
 
+/// Where nothing brakes.
+fn beside(others: Vec<Remediation>, unreadable: Vec<Unreadable>) -> Surroundings {
+    Surroundings {
+        others,
+        unreadable,
+        fleet: Ok(Fleet::default()),
+        limits: Limits::none(),
+        own_node: None,
+        now: Timestamp::UNIX_EPOCH,
+    }
+}
+
 /// What one is told beside these.
 fn told(admitted: &Admitted, own: &Remediation, others: &[Remediation]) -> Reply {
-    admitted.decide(own, |_| (others.to_vec(), Vec::new()), |_| Ok(()))
+    admitted.decide(own, |_| beside(others.to_vec(), Vec::new()))
+}
+
+/// What one is told beside those that the caches have.
+fn told_by(caches: &Caches, own: &Remediation) -> Reply {
+    let look = |held: &mut Held| beside(others(caches, own, held), unreadable_remediations(caches));
+    Admitted::default().decide(own, look)
 }
 
 fn ask(admitted: &Admitted, uid: &str, others: &[Remediation]) -> Reply {
@@ -117,6 +137,78 @@ fn who_is_held_up_holds_nothing() {
     );
 }
 
+fn subject(uuid: &str) -> Subject {
+    let subject = json!({
+        "node": "worker-1", "nodeUID": "u", "bootID": "b", "host": "BMCEndpoint/worker-1",
+        "bmc": "redfish://10.0.0.7:443", "system": "/redfish/v1/Systems/1", "systemUUID": uuid, "identity": "",
+    });
+    serde_json::from_value(subject).unwrap()
+}
+
+#[test]
+fn who_begins_with_a_host_takes_it_from_whoever_had_it() {
+    let admitted = Admitted::default();
+    let host = subject("4c4c4544-0042-3510-8052-b4c04f4e3732");
+    let swapped = subject("44454C4C-4200-1035-8052-B4C04F4E3732");
+    let other = subject("4c4c4544-0042-3510-8052-b4c04f4e3733");
+    assert!(
+        admitted.commands_alone(&host, "gone"),
+        "a successor that has begun nothing itself"
+    );
+    admitted.note_command(&host, "gone");
+    admitted.note_command(&other, "another");
+    assert!(admitted.commands_alone(&swapped, "gone"));
+    admitted.note_command(&swapped, "anew");
+    assert!(!admitted.commands_alone(&host, "gone"), "in either byte order");
+    admitted.forget("gone");
+    assert!(
+        !admitted.commands_alone(&host, "gone"),
+        "the host is still the other's"
+    );
+    admitted.forget("anew");
+    assert!(admitted.commands_alone(&host, "gone"));
+}
+
+/// Two objects lead to one host by different addresses: its UUID shows it, in either byte order.
+#[test]
+fn invariant_7_two_that_reach_one_host_by_different_addresses_do_not_work_on_it_at_once() {
+    let (caches, mut writers) = caches();
+    let begun = json!({
+        "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "PowerCycleRemediation",
+        "metadata": {"name": "r0", "namespace": "a", "uid": "begun", "creationTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": {"machineName": "m0"},
+        "status": {
+            "phase": "Booting", "attempt": 1, "reason": "", "message": "",
+            "subject": {
+                "machine": "m0", "node": "n0", "nodeUID": "n0", "bootID": "b", "host": "h",
+                "bmc": "redfish+https://bmc.example/redfish/v1/Systems/1/", "system": "s",
+                "systemUUID": "44454C4C-4200-1035-8052-B4C04F4E3732", "identity": "i",
+            },
+        },
+    });
+    apply(&mut writers.remediations, begun);
+    let asks = |keys: BTreeSet<Key>| {
+        let own = Remediation {
+            asks: true,
+            keys,
+            ..one("own", Stage::Waiting)
+        };
+        told_by(&caches, &own)
+    };
+    let uuid = SystemUuid::parse("4c4c4544-0042-3510-8052-b4c04f4e3732").unwrap();
+    assert!(
+        is_held_by(&asks([Key::host(&uuid)].into()), "a/r0"),
+        "by its UUID"
+    );
+    let address = bmc_key("redfish+https://bmc.example/redfish/v1/Systems/1");
+    assert!(
+        is_held_by(&asks([Key::Bmc(address)].into()), "a/r0"),
+        "however the address is spelt"
+    );
+    let other = SystemUuid::parse("4c4c4544-0042-3510-8052-b4c04f4e3733").unwrap();
+    assert_eq!(asks([Key::host(&other)].into()), Reply::Admitted);
+}
+
 /// One of another namespace that has begun with another Node, and says by now that it is about this one.
 #[test]
 fn invariant_14_what_a_remediation_says_of_itself_once_it_has_begun_holds_nobody_up() {
@@ -154,7 +246,7 @@ fn invariant_14_what_a_remediation_says_of_itself_once_it_has_begun_holds_nobody
                 keys: [node_key(None, "n0".to_owned())].into(),
                 ..one("own", Stage::Waiting)
             };
-            let reply = Admitted::default().decide_by(&caches, &own, |_| Ok(()));
+            let reply = told_by(&caches, &own);
             let found = reply.denied().map(|obstacle| obstacle.reason);
             assert_eq!(found, expected, "{phase} {subject}");
         }
@@ -188,13 +280,17 @@ fn invariant_14_the_bmc_of_a_word_holds_nobody_up_until_it_has_answered() {
             keys: [Key::Bmc("10.0.0.2".to_owned())].into(),
             ..one("own", Stage::Waiting)
         };
-        let reply = Admitted::default().decide_by(&caches, &own, |_| Ok(()));
+        let reply = told_by(&caches, &own);
         assert_eq!(
             reply.denied().map(|obstacle| obstacle.reason),
             expected,
             "{system:?}"
         );
     }
+}
+
+fn uuid(host: u8) -> String {
+    format!("4c4c4544-0042-3510-8052-00000000000{host}")
 }
 
 fn any_remediation() -> impl Strategy<Value = Value> {
@@ -236,7 +332,7 @@ fn any_remediation() -> impl Strategy<Value = Value> {
                     if let Some((node, bmc, cluster)) = subject {
                         remediation["status"]["subject"] = json!({
                             "machine": "m1", "cluster": cluster, "node": node, "nodeUID": node, "bootID": "b",
-                            "host": "h", "bmc": bmc, "system": "s", "systemUUID": "u", "identity": "i",
+                            "host": "h", "bmc": bmc, "system": "s", "systemUUID": uuid(second), "identity": "i",
                         });
                     }
                 }
@@ -268,15 +364,17 @@ proptest! {
             let (about, namespace) = (about(&own), own.namespace().unwrap_or_default());
             let mut own = Remediation { asks, ..of_caches(&own) };
             own.keys.insert(Key::Bmc(format!("10.0.0.{bmc}")));
+            own.keys.extend(SystemUuid::parse(&uuid(bmc)).as_ref().map(Key::host));
             own.keys.extend(about.node.map(|node| node_key(None, node)));
             own.keys.extend(about.machine.map(|name| Key::Machine { namespace, name }));
-            let all = |held: &Held| {
+            let all = |held: &mut Held| {
                 let all = caches.remediations.all();
                 let others = readable(&all).filter(|other| matters(other, &own, held));
-                (others.map(of_caches).collect(), unreadable_remediations(&caches))
+                beside(others.map(of_caches).collect(), unreadable_remediations(&caches))
             };
-            let expected = scanned.decide(&own, all, |_| Ok(()));
-            prop_assert_eq!(indexed.decide_by(&caches, &own, |_| Ok(())), expected);
+            let expected = scanned.decide(&own, all);
+            let by_key = |held: &mut Held| beside(others(&caches, &own, held), unreadable_remediations(&caches));
+            prop_assert_eq!(indexed.decide(&own, by_key), expected);
         }
     }
 }

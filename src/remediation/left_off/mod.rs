@@ -153,7 +153,7 @@ impl BringingBack<'_> {
             Next::Read(_) | Next::GiveUp(_) => After::Pause,
             Next::Send => {
                 // Nothing is awaited between this and the queue of the BMC.
-                if !self.context.keepers.is(subject, &uid) {
+                if !self.context.admitted.commands_alone(subject, &uid) {
                     return After::Over("another remediation has begun with the same host");
                 }
                 let timer = tokio::time::Instant::now();

@@ -10,7 +10,7 @@ use kube::api::Api;
 use remediator_api::guarded::Guarded;
 use remediator_api::views::{Machine, Node};
 use remediator_api::{PowerCycleRemediation, RemediationPolicy, remediation_policy};
-use remediator_core::brakes::Fleet;
+use remediator_core::brakes::{Claim, Fleet};
 use remediator_core::facts::{self, LiveCheck, Lookup, NodeReport, Obstacle, Origin};
 use remediator_core::journal::SavedNode;
 use remediator_core::metal3::HostView;
@@ -118,6 +118,8 @@ async fn joined(
         bare_metal_host,
         node_lease: Ok(NodeLease::Unused),
         fleet: Fleet::default(),
+        claim: Claim::default(),
+        own_node: Ok(()),
         confirm_off: None,
     })
 }

@@ -129,6 +129,25 @@ pub fn is_under_way(remediation: &PowerCycleRemediation) -> bool {
     !remediation.phase().is_final()
 }
 
+/// By what it is told whose host it is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HostOf<'a> {
+    /// Its Machine.
+    pub machine: Option<&'a str>,
+    /// Its Node.
+    pub node: Option<&'a str>,
+    /// The address of its BMC.
+    pub bmc: Option<&'a str>,
+}
+
+/// Whether a remediation of its namespace is at work on a host, or waits to be: whoever else would speak to its BMC
+/// leaves it alone then.
+pub fn is_under_way_on(remediation: &PowerCycleRemediation, host: HostOf<'_>) -> bool {
+    let reaches = |subject: &Subject| host.bmc == Some(subject.bmc.as_str());
+    is_under_way(remediation)
+        && (is_meant(remediation, host.machine, host.node) || begun(remediation).is_some_and(reaches))
+}
+
 /// Whether there may be something to do about a remediation. One that failed is still owed its Node's return.
 pub fn may_act(remediation: &PowerCycleRemediation) -> bool {
     !matches!(remediation.phase(), Phase::Succeeded | Phase::Cancelled)

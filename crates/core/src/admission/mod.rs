@@ -1,8 +1,10 @@
 //! Who may begin. Whether a host may be power-cycled is a matter of [`super::eligibility`]; here it is decided between
-//! remediations, over all of them at once, so that no two ever work on one host, Node or Machine.
+//! remediations, over all of them at once, so that no two ever work on one host, Node or Machine, and no more of them
+//! at a time than the [`brakes`](super::brakes) allow.
 //!
 //! A remediation that has begun, or was admitted, holds what it works on. One that waits holds nothing, and asks when
-//! nothing else forbids it to begin.
+//! nothing else forbids it to begin. Right before the power-off the same brakes and [`OwnNode`] are asked once more, on
+//! what is known then.
 
 #[cfg(test)]
 mod property_tests;
@@ -14,20 +16,27 @@ use std::fmt;
 
 use jiff::Timestamp;
 
+use super::brakes::{Claim, Fleet, Limits};
 use super::facts::Obstacle;
+use super::identity::SystemUuid;
 use super::journal::Journal;
 use super::phase::{Phase, Reason};
 use super::quarantine;
 
+/// The cluster of a Node, by namespace and name of its Cluster; none for the daemon's own.
+pub type OfCluster = Option<(String, String)>;
+
 /// Something that only one remediation may work on at a time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Key {
-    /// A host, by the address of its BMC.
+    /// A host, by its system UUID, the same for both byte orders: what its Node says, its endpoint, or a journal.
+    Host(SystemUuid),
+    /// A host, by the address of its BMC, spelt in one way.
     Bmc(String),
     /// A Node.
     Node {
-        /// Namespace and name of its Cluster; none for the daemon's own.
-        cluster: Option<(String, String)>,
+        /// Its cluster.
+        cluster: OfCluster,
         /// Name.
         name: String,
     },
@@ -40,16 +49,21 @@ pub enum Key {
     },
     /// A control plane: its hosts are power-cycled one at a time.
     ControlPlane {
-        /// Namespace and name of its Cluster; none for the daemon's own.
-        cluster: Option<(String, String)>,
+        /// Which.
+        cluster: OfCluster,
     },
 }
 
 impl Key {
+    /// A host by its system UUID.
+    pub fn host(uuid: &SystemUuid) -> Self {
+        Self::Host(uuid.in_either_order())
+    }
+
     /// Whether it is one host, which all requests for it are about together.
     fn is_one_host(&self) -> bool {
         match self {
-            Self::Bmc(_) | Self::Node { .. } | Self::Machine { .. } => true,
+            Self::Host(_) | Self::Bmc(_) | Self::Node { .. } | Self::Machine { .. } => true,
             Self::ControlPlane { .. } => false,
         }
     }
@@ -105,6 +119,10 @@ pub struct Remediation {
     pub created: Option<Timestamp>,
     /// What it works on, or wants to.
     pub keys: BTreeSet<Key>,
+    /// The cluster whose limits hold for it.
+    pub cluster: OfCluster,
+    /// The failure domain of its Node, if it has one.
+    pub domain: Option<String>,
     /// Where it stands.
     pub stage: Stage,
     /// Everything else about it was examined and found in order, and it wants to begin now.
@@ -112,6 +130,14 @@ pub struct Remediation {
 }
 
 impl Remediation {
+    /// What it would use of the limits.
+    pub fn claim(&self) -> Claim {
+        Claim {
+            domain: self.domain.clone(),
+            is_between_attempts: self.stage == Stage::BetweenAttempts,
+        }
+    }
+
     /// The order in which it is decided: the elder first.
     fn age(&self) -> (Option<Timestamp>, &str) {
         (self.created, &self.uid)
@@ -210,31 +236,90 @@ impl Unreadable {
     }
 }
 
-/// Decides who may begin: who is between attempts before who has begun nothing, and the elder first.
-pub fn admit(remediations: &[Remediation], unreadable: &[Unreadable]) -> Replies {
+/// The Node of the replica that leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnNode {
+    /// Name.
+    pub name: String,
+    /// By what it is known: the Node, and the host that it says it runs on.
+    pub keys: BTreeSet<Key>,
+    /// It is not Ready, or cannot be read: it may be this replica that is cut off.
+    pub is_unhealthy: bool,
+}
+
+impl OwnNode {
+    /// Why another replica has to power off what has these keys.
+    ///
+    /// # Errors
+    ///
+    /// [`Reason::OwnNode`].
+    pub fn allows(&self, keys: &BTreeSet<Key>) -> Result<(), Obstacle> {
+        let name = &self.name;
+        let detail = if !self.keys.is_disjoint(keys) {
+            format!("the replica that leads runs on Node {name} itself; another one has to take over first")
+        } else if self.is_unhealthy {
+            format!(
+                "Node {name}, on which the replica that leads runs, is unhealthy itself: it may be the one that is cut \
+                 off; another one has to take over first"
+            )
+        } else {
+            return Ok(());
+        };
+        Err(Obstacle::new(Reason::OwnNode, detail))
+    }
+}
+
+/// What it is decided on who may begin.
+#[derive(Clone, Copy, Debug)]
+pub struct Situation<'a> {
+    /// Those that ask, and all that stands in their way.
+    pub remediations: &'a [Remediation],
+    /// Those that cannot be read.
+    pub unreadable: &'a [Unreadable],
+    /// The clusters of those that ask, without them; or why one is not known.
+    pub fleets: &'a BTreeMap<OfCluster, Result<Fleet, Obstacle>>,
+    /// What the administrator allows.
+    pub limits: &'a Limits,
+    /// The Node of this process, where it has one that is heeded now.
+    pub own_node: Option<&'a OwnNode>,
+    /// The time.
+    pub now: Timestamp,
+}
+
+/// Decides who may begin: who is between attempts before who has begun nothing, and the elder first. Who is admitted
+/// uses up what the next one asks for.
+pub fn admit(situation: &Situation<'_>) -> Replies {
     let mut by_key = ByKey::new();
-    for one in remediations {
+    for one in situation.remediations {
         for key in &one.keys {
             by_key.entry(key).or_default().push(one);
         }
     }
-    let mut ordered: Vec<&Remediation> = remediations.iter().collect();
+    let mut ordered: Vec<&Remediation> = situation.remediations.iter().collect();
     ordered.sort_by_key(|one| (one.stage == Stage::Waiting, one.age()));
     let mut admitted: BTreeMap<&Key, &Remediation> = BTreeMap::new();
+    let mut fleets = situation.fleets.clone();
     let mut replies = Replies::new();
     for one in ordered {
         let holders = one.keys.iter().filter_map(|key| admitted.get(key));
-        let obstacle = may_be_at_work(unreadable, one)
+        let obstacle = may_be_at_work(situation.unreadable, one)
             .or_else(|| beside(one, &by_key))
             .or_else(|| {
                 holders
                     .min_by_key(|other| other.age())
                     .map(|other| at_work(one, other))
-            });
+            })
+            .or_else(|| braked(situation, one, fleets.get(&one.cluster)));
         let reply = match obstacle {
             Some(obstacle) => Reply::Denied(obstacle),
             None if one.asks || one.stage == Stage::Admitted => {
                 admitted.extend(one.keys.iter().map(|key| (key, one)));
+                // Whoever was admitted before is counted already.
+                if one.stage != Stage::Admitted
+                    && let Some(Ok(fleet)) = fleets.get_mut(&one.cluster)
+                {
+                    fleet.take(&one.claim(), situation.now);
+                }
                 Reply::Admitted
             }
             None => Reply::NotAsked,
@@ -242,6 +327,26 @@ pub fn admit(remediations: &[Remediation], unreadable: &[Unreadable]) -> Replies
         replies.insert(one.uid.clone(), reply);
     }
     replies
+}
+
+/// What holds up one that has begun nothing now.
+fn braked(
+    situation: &Situation<'_>,
+    one: &Remediation,
+    fleet: Option<&Result<Fleet, Obstacle>>,
+) -> Option<Obstacle> {
+    match one.stage {
+        Stage::Waiting | Stage::BetweenAttempts => {}
+        Stage::Admitted | Stage::Begun | Stage::Failed(_) | Stage::Over => return None,
+    }
+    let allowed = match fleet {
+        Some(Ok(fleet)) => situation.limits.allow(fleet, &one.claim(), situation.now),
+        Some(Err(unknown)) => Err(unknown.clone()),
+        // It is none of those that it is decided about.
+        None => return None,
+    };
+    let own_node = || situation.own_node.map_or(Ok(()), |node| node.allows(&one.keys));
+    allowed.and_then(|()| own_node()).err()
 }
 
 /// Who else works on what a remediation is about that is to be escalated: what they do may still help.
@@ -262,7 +367,7 @@ type ByKey<'a> = BTreeMap<&'a Key, Vec<&'a Remediation>>;
 fn may_be_at_work(unreadable: &[Unreadable], one: &Remediation) -> Option<Obstacle> {
     let machine = one.keys.iter().find_map(|key| match key {
         Key::Machine { name, .. } => Some(name.as_str()),
-        Key::Bmc(_) | Key::Node { .. } | Key::ControlPlane { .. } => None,
+        Key::Host(_) | Key::Bmc(_) | Key::Node { .. } | Key::ControlPlane { .. } => None,
     });
     let others = unreadable.iter();
     let may_be = others.filter(|other| other.may_be_about(&one.namespace, machine));

@@ -11,11 +11,26 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_800_000_000_i64.saturating_add(second)).unwrap()
 }
 
+/// What is decided where nothing brakes.
+fn alone(all: &[Remediation]) -> Replies {
+    admit(&Situation {
+        remediations: all,
+        unreadable: &[],
+        fleets: &[(None, Ok(Fleet::default()))].into(),
+        limits: &Limits::none(),
+        own_node: None,
+        now: at(1_000),
+    })
+}
+
 fn key() -> impl Strategy<Value = Key> {
-    (0..4_u8, 0..4_u8).prop_map(|(kind, number)| {
+    (0..5_u8, 0..4_u8).prop_map(|(kind, number)| {
         let name = number.to_string();
         match kind {
             0 => Key::Bmc(name),
+            4 => Key::host(
+                &SystemUuid::parse(&format!("4c4c4544-0042-3510-8052-00000000000{number}")).unwrap(),
+            ),
             1 => Key::Node { cluster: None, name },
             2 => Key::ControlPlane {
                 cluster: Some(("a".to_owned(), name)),
@@ -64,6 +79,8 @@ fn remediations() -> impl Strategy<Value = Vec<Remediation>> {
                 name: format!("r-{number}"),
                 created: Some(at(created)),
                 keys,
+                cluster: None,
+                domain: None,
                 stage,
                 asks,
             });
@@ -80,7 +97,7 @@ fn may_work<'a>(all: &'a [Remediation], admission: &Replies) -> Vec<&'a Remediat
 proptest! {
     #[test]
     fn no_two_that_share_a_key_may_work(all in remediations()) {
-        let admission = admit(&all, &[]);
+        let admission = alone(&all);
         let working = may_work(&all, &admission);
         for one in &working {
             for other in &working {
@@ -93,16 +110,16 @@ proptest! {
     fn the_order_of_the_input_makes_no_difference(
         (all, shuffled) in remediations().prop_flat_map(|all| (Just(all.clone()), Just(all).prop_shuffle())),
     ) {
-        prop_assert_eq!(admit(&all, &[]), admit(&shuffled, &[]));
+        prop_assert_eq!(alone(&all), alone(&shuffled));
     }
 
     #[test]
     fn one_that_leaves_takes_nothing_from_the_others(all in remediations(), index in any::<prop::sample::Index>()) {
         prop_assume!(!all.is_empty());
         let leaving = index.get(&all).clone();
-        let before = admit(&all, &[]);
+        let before = alone(&all);
         let others: Vec<Remediation> = all.iter().filter(|one| one.uid != leaving.uid).cloned().collect();
-        let after = admit(&others, &[]);
+        let after = alone(&others);
         let held_nothing = leaving.stage == Stage::Waiting && before[&leaving.uid] != Reply::Admitted;
         // Whom it held up may go before one that is younger, but displaces none that works.
         for one in may_work(&others, &before) {
@@ -125,10 +142,12 @@ proptest! {
             name: "newcomer".to_owned(),
             created: Some(at(created)),
             keys,
+            cluster: None,
+            domain: None,
             stage: Stage::Waiting,
             asks: true,
         });
-        let (before, after) = (admit(&all, &[]), admit(&with_one_more, &[]));
+        let (before, after) = (alone(&all), alone(&with_one_more));
         for one in all.iter().filter(|one| one.stage == Stage::Admitted) {
             prop_assert_eq!(before.get(&one.uid), after.get(&one.uid));
         }
@@ -136,7 +155,7 @@ proptest! {
 
     #[test]
     fn who_asks_and_shares_nothing_with_anybody_begins(all in remediations()) {
-        let admission = admit(&all, &[]);
+        let admission = alone(&all);
         for one in all.iter().filter(|one| one.asks && one.stage == Stage::Waiting) {
             let alone = all.iter().all(|other| !one.shares_a_key(other));
             prop_assert!(!alone || admission[&one.uid] == Reply::Admitted, "{one:?}");
@@ -147,7 +166,7 @@ proptest! {
     fn who_does_not_ask_holds_nothing(all in remediations()) {
         let silent = |one: &Remediation| one.stage == Stage::Waiting && !one.asks;
         let asking: Vec<Remediation> = all.iter().filter(|one| !silent(one)).cloned().collect();
-        let (with, without) = (admit(&all, &[]), admit(&asking, &[]));
+        let (with, without) = (alone(&all), alone(&asking));
         for one in &asking {
             prop_assert_eq!(with.get(&one.uid), without.get(&one.uid));
         }

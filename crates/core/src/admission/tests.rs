@@ -29,6 +29,8 @@ fn one(uid: &str, created: i64, stage: Stage, keys: &[Key]) -> Remediation {
         name: uid.to_owned(),
         created: Some(at(created)),
         keys: keys.iter().cloned().collect(),
+        cluster: None,
+        domain: None,
         stage,
         asks: false,
     }
@@ -41,9 +43,32 @@ fn asking(uid: &str, created: i64, stage: Stage, keys: &[Key]) -> Remediation {
     }
 }
 
+/// What is decided where nothing brakes.
+fn alone(all: &[Remediation]) -> Replies {
+    among(all, &[], &quiet())
+}
+
+fn among(all: &[Remediation], unreadable: &[Unreadable], fleets: &Fleets) -> Replies {
+    admit(&Situation {
+        remediations: all,
+        unreadable,
+        fleets,
+        limits: &Limits::none(),
+        own_node: None,
+        now: at(1_000),
+    })
+}
+
+type Fleets = BTreeMap<OfCluster, Result<Fleet, Obstacle>>;
+
+/// The daemon's own cluster, without anything.
+fn quiet() -> Fleets {
+    [(None, Ok(Fleet::default()))].into()
+}
+
 /// Who is held up, and by whom; the others that ask are admitted.
 fn held(all: &[Remediation], uid: &str) -> Option<(Reason, String)> {
-    match &admit(all, &[])[uid] {
+    match &alone(all)[uid] {
         Reply::Denied(obstacle) => {
             let by = obstacle.detail.split(' ').nth(1).unwrap_or_default();
             Some((obstacle.reason, by.trim_start_matches("a/").to_owned()))
@@ -70,7 +95,7 @@ fn who_is_between_attempts_is_waited_for_as_who_makes_one_is_also_after_a_restar
                 one("other", older, other, &host),
                 asking("own", younger, own, &host),
             ];
-            let found = admit(&all, &[])["own"] != Reply::Admitted;
+            let found = alone(&all)["own"] != Reply::Admitted;
             assert_eq!(found, expected, "{other:?} {own:?}");
         }
     }
@@ -85,7 +110,7 @@ fn of_those_who_ask_at_once_the_elder_begins() {
     let host = [node("1")];
     let waiting = |uid, created| asking(uid, created, Stage::Waiting, &host);
     let all = [waiting("c", 1), waiting("b", 1), waiting("a", 2)];
-    assert_eq!(admit(&all, &[])["b"], Reply::Admitted);
+    assert_eq!(alone(&all)["b"], Reply::Admitted);
     for held_up in ["a", "c"] {
         assert_eq!(
             held(&all, held_up),
@@ -96,7 +121,7 @@ fn of_those_who_ask_at_once_the_elder_begins() {
         waiting("elder", 0),
         asking("between", 1, Stage::BetweenAttempts, &host),
     ];
-    assert_eq!(admit(&begun, &[])["between"], Reply::Admitted);
+    assert_eq!(alone(&begun)["between"], Reply::Admitted);
 }
 
 #[test]
@@ -129,7 +154,7 @@ fn a_failure_counts_for_those_who_waited_and_not_for_who_asks_after_it() {
             assert_eq!(found, expected, "{phase:?} {reason:?} {created}");
             let begun = asking("own", created, Stage::BetweenAttempts, &[node("1")]);
             let all = [all[0].clone(), begun];
-            assert_eq!(admit(&all, &[])["own"], Reply::Admitted, "what has begun goes on");
+            assert_eq!(alone(&all)["own"], Reply::Admitted, "what has begun goes on");
         }
     }
 }
@@ -203,7 +228,7 @@ fn nodes_of_one_name_in_two_clusters_are_two() {
         asking("red", 0, Stage::Waiting, &[of("red")]),
     ];
     for uid in ["blue", "red"] {
-        assert_eq!(admit(&all, &[])[uid], Reply::Admitted);
+        assert_eq!(alone(&all)[uid], Reply::Admitted);
     }
 }
 
@@ -223,7 +248,7 @@ fn one_that_cannot_be_read_may_be_at_work_on_anything_that_it_may_be_about() {
         (unreadable("b", None), vec![machine("a/1")], false),
     ] {
         let own = asking("own", 0, Stage::Waiting, &keys);
-        let replies = admit(&[own], std::slice::from_ref(&other));
+        let replies = among(&[own], std::slice::from_ref(&other), &quiet());
         let reason = replies["own"].denied().map(|obstacle| obstacle.reason);
         assert_eq!(reason, holds.then_some(Reason::JournalUnreadable), "{other:?}");
     }
@@ -260,7 +285,7 @@ fn invariant_12_hosts_of_one_control_plane_are_power_cycled_one_at_a_time() {
             asking("elsewhere", 1, Waiting, &[node("4"), of("blue")]),
         ];
         assert_eq!(held(&all, "second").unwrap().1, "first", "{stage:?}");
-        let told = admit(&all, &[])["second"].clone();
+        let told = alone(&all)["second"].clone();
         let told = told.denied().unwrap().to_string();
         assert!(told.contains("another host of the control plane"), "{told}");
         for free in ["worker", "elsewhere"] {
@@ -280,5 +305,137 @@ fn a_host_of_the_control_plane_whose_remediation_failed_does_not_fail_those_of_t
         one("failed", 0, Stage::Failed(at(5)), &[node("1"), own.clone()]),
         asking("waits", 1, Stage::Waiting, &[node("2"), own]),
     ];
-    assert_eq!(admit(&all, &[])["waits"], Reply::Admitted);
+    assert_eq!(alone(&all)["waits"], Reply::Admitted);
+}
+
+/// A hundred hosts, watched for a day.
+fn hundred() -> Fleets {
+    let fleet = Fleet {
+        hosts: 100,
+        nodes: 100,
+        watched_since: Some(at(-86_400)),
+        ..Fleet::default()
+    };
+    [(None, Ok(fleet))].into()
+}
+
+fn many_ask(count: usize) -> Vec<Remediation> {
+    let one = |number: usize| {
+        asking(
+            &format!("{number:05}"),
+            0,
+            Stage::Waiting,
+            &[node(&number.to_string())],
+        )
+    };
+    (0..count).map(one).collect()
+}
+
+fn decided(all: &[Remediation], fleets: &Fleets, own_node: Option<&OwnNode>) -> Replies {
+    admit(&Situation {
+        remediations: all,
+        unreadable: &[],
+        fleets,
+        limits: &Limits::default(),
+        own_node,
+        now: at(0),
+    })
+}
+
+fn admitted(replies: &Replies) -> usize {
+    replies
+        .values()
+        .filter(|reply| **reply == Reply::Admitted)
+        .count()
+}
+
+#[test]
+fn invariant_15_each_that_is_admitted_uses_up_what_the_next_one_asks_for() {
+    let (mut all, fleets) = (many_ask(100), hundred());
+    let replies = decided(&all, &fleets, None);
+    assert_eq!(admitted(&replies), 10, "a tenth of the hosts");
+    let held_up = replies["00099"].denied().map(|obstacle| obstacle.reason);
+    assert_eq!(held_up, Some(Reason::WaitingForBudget));
+
+    // All are of one zone, of which a twentieth may be.
+    for one in &mut all {
+        one.domain = Some("a".to_owned());
+    }
+    let mut of_zone = fleets;
+    let fleet = of_zone.get_mut(&None).unwrap().as_mut().unwrap();
+    let domain = crate::brakes::Domain {
+        hosts: 100,
+        ..crate::brakes::Domain::default()
+    };
+    fleet.domains.insert("a".to_owned(), domain);
+    assert_eq!(
+        admitted(&decided(&all, &of_zone, None)),
+        5,
+        "a twentieth of the zone"
+    );
+}
+
+#[test]
+fn invariant_15_of_ten_thousand_that_fall_silent_at_once_none_is_admitted() {
+    let fleet = Fleet {
+        hosts: 10_000,
+        unhealthy_hosts: 10_000,
+        nodes: 10_000,
+        unhealthy: 10_000,
+        watched_since: Some(at(-86_400)),
+        ..Fleet::default()
+    };
+    let replies = decided(&many_ask(10_000), &[(None, Ok(fleet))].into(), None);
+    assert_eq!(replies.len(), 10_000);
+    assert_eq!(admitted(&replies), 0);
+}
+
+#[test]
+fn a_cluster_that_cannot_be_asked_holds_up_its_own_alone() {
+    let unknown = Obstacle::new(Reason::WorkloadClusterUnreachable, "no route");
+    let there = Some(("a".to_owned(), "blue".to_owned()));
+    let mut fleets = hundred();
+    fleets.insert(there.clone(), Err(unknown.clone()));
+    let mut all = many_ask(2);
+    all[0].cluster = there;
+    let replies = decided(&all, &fleets, None);
+    assert_eq!(replies["00000"].denied(), Some(&unknown));
+    assert_eq!(replies["00001"], Reply::Admitted);
+}
+
+#[test]
+fn the_host_of_the_replica_that_leads_is_for_another_one_by_its_node_and_by_its_uuid() {
+    let uuid = SystemUuid::parse("4c4c4544-0042-3510-8052-000000000001").unwrap();
+    let mut here = OwnNode {
+        name: "0".to_owned(),
+        keys: [node("0"), Key::host(&uuid)].into(),
+        is_unhealthy: false,
+    };
+    let in_another_cluster = asking("by-uuid", 0, Stage::Waiting, &[Key::host(&uuid)]);
+    let mut all = many_ask(2);
+    all.push(in_another_cluster);
+    let denied = |here: &OwnNode, uid: &str| {
+        let replies = decided(&all, &hundred(), Some(here));
+        replies[uid].denied().map(|obstacle| obstacle.reason)
+    };
+    assert_eq!(denied(&here, "00000"), Some(Reason::OwnNode));
+    assert_eq!(denied(&here, "by-uuid"), Some(Reason::OwnNode));
+    assert_eq!(denied(&here, "00001"), None);
+    here.is_unhealthy = true;
+    assert_eq!(
+        denied(&here, "00001"),
+        Some(Reason::OwnNode),
+        "it may be the one that is cut off"
+    );
+}
+
+#[test]
+fn who_is_between_attempts_waits_for_no_slot_of_others_that_are() {
+    let mut fleets = hundred();
+    let fleet = fleets.get_mut(&None).unwrap().as_mut().unwrap();
+    fleet.between_attempts = 10;
+    let host = [node("1")];
+    let replies = |stage| decided(&[asking("own", 0, stage, &host)], &fleets, None);
+    assert_eq!(replies(Stage::BetweenAttempts)["own"], Reply::Admitted);
+    assert_ne!(replies(Stage::Waiting)["own"], Reply::Admitted);
 }

@@ -9,6 +9,8 @@ mod tests;
 
 pub use share::{BadShare, Share};
 
+use std::collections::BTreeMap;
+
 use jiff::{SignedDuration, Timestamp};
 
 use super::after;
@@ -87,16 +89,19 @@ pub struct Fleet {
     pub nodes: usize,
     /// Those that are not Ready, or cannot be read.
     pub unhealthy: usize,
-    /// Other hosts that are, or may be, under remediation, or were admitted to it.
-    pub at_work: usize,
+    /// Other hosts that are, or may be, under remediation, or were admitted to it; those of remediations that cannot be
+    /// read among them.
+    pub begun: usize,
+    /// Other hosts that wait between two attempts.
+    pub between_attempts: usize,
     /// Begins of power-offs of other remediations, all that are younger than the window. One that was admitted and is
     /// not journalled yet begins now.
     pub power_offs: Vec<Timestamp>,
     /// When other remediations have failed at what they had begun, all within [`FAILED_FOR`]; not those whose Machine
     /// is in quarantine no more.
     pub failed: Vec<Timestamp>,
-    /// The failure domain of the Node that is asked for, if it has one.
-    pub domain: Option<Domain>,
+    /// The failure domains of those that ask, by name.
+    pub domains: BTreeMap<String, Domain>,
     /// When this process began to watch.
     pub watched_since: Option<Timestamp>,
     /// When this process last saw a storm.
@@ -104,16 +109,45 @@ pub struct Fleet {
 }
 
 /// A failure domain.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Domain {
-    /// What the label of its Nodes says.
-    pub name: String,
     /// All hosts in it.
     pub hosts: usize,
-    /// Those of [`Fleet::at_work`] in it.
+    /// Those of [`Fleet::begun`] in it.
     pub at_work: usize,
     /// Since when the two are unhealthy that became so last, the later one first.
     pub unhealthy_since: Vec<Timestamp>,
+}
+
+/// What a remediation would use of the limits.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Claim {
+    /// The failure domain of its Node, if it has one.
+    pub domain: Option<String>,
+    /// Whether it has failed an attempt. Then it waits for none that has, too, lest they wait for each other.
+    pub is_between_attempts: bool,
+}
+
+impl Fleet {
+    /// One more host is under remediation from now on.
+    pub fn take(&mut self, claim: &Claim, now: Timestamp) {
+        self.begun = self.begun.saturating_add(1);
+        self.power_offs.push(now);
+        if let Some(name) = &claim.domain {
+            let domain = self.domains.entry(name.clone()).or_default();
+            domain.at_work = domain.at_work.saturating_add(1);
+        }
+    }
+
+    /// How many hosts are under remediation, as far as a claim waits for them.
+    fn at_work_for(&self, claim: &Claim) -> usize {
+        let between = if claim.is_between_attempts {
+            0
+        } else {
+            self.between_attempts
+        };
+        self.begun.saturating_add(between)
+    }
 }
 
 /// What of the limits is used.
@@ -161,13 +195,13 @@ impl Limits {
     }
 
     /// What is used.
-    pub fn used(&self, fleet: &Fleet, now: Timestamp) -> Used {
+    pub fn used(&self, fleet: &Fleet, claim: &Claim, now: Timestamp) -> Used {
         let within = |times: &[Timestamp], span| {
             let young = times.iter().filter(|time| now.duration_since(**time) < span);
             young.count()
         };
         Used {
-            at_once: fleet.at_work,
+            at_once: fleet.at_work_for(claim),
             in_window: within(&fleet.power_offs, self.window),
             failed: within(&fleet.failed, FAILED_FOR),
         }
@@ -175,7 +209,7 @@ impl Limits {
 
     /// What is used and what is left, for people.
     pub fn describe(&self, fleet: &Fleet, now: Timestamp) -> String {
-        let (used, hosts) = (self.used(fleet, now), fleet.hosts);
+        let (used, hosts) = (self.used(fleet, &Claim::default(), now), fleet.hosts);
         format!(
             "{} of {} hosts under remediation, {} of {} power-offs within {:#}, {} of {} hosts that did not return; {} of \
              {hosts} hosts unhealthy, {} allowed; {} of {} Nodes unhealthy, {} allowed",
@@ -199,11 +233,11 @@ impl Limits {
     /// # Errors
     ///
     /// The brake, with what is used of it.
-    pub fn allow(&self, fleet: &Fleet, now: Timestamp) -> Result<(), Obstacle> {
+    pub fn allow(&self, fleet: &Fleet, claim: &Claim, now: Timestamp) -> Result<(), Obstacle> {
         self.watched_long_enough(fleet, now)?;
         self.no_storm(fleet, now)?;
         self.hosts_return(fleet, now)?;
-        let (used, hosts) = (self.used(fleet, now), fleet.hosts);
+        let (used, hosts) = (self.used(fleet, claim, now), fleet.hosts);
         let at_once = self.at_once.of(hosts, 1);
         if used.at_once >= at_once {
             let detail = format!(
@@ -220,30 +254,42 @@ impl Limits {
             );
             return Err(Obstacle::new(Reason::WaitingForBudget, detail));
         }
-        self.domain_allows(fleet, now)
+        self.domain_allows(fleet, claim, now)
     }
 
     /// Whether the power-off of a host may be repeated whose first one may never have been sent, and which is on: its
-    /// slot is its own.
+    /// slot is its own, where there are any.
     ///
     /// # Errors
     ///
-    /// The storm.
+    /// The storm, the start, or that nothing is allowed at all.
     pub fn allow_again(&self, fleet: &Fleet, now: Timestamp) -> Result<(), Obstacle> {
-        self.no_storm(fleet, now)
+        self.watched_long_enough(fleet, now)?;
+        self.no_storm(fleet, now)?;
+        for (share, field) in [(self.at_once, "maxConcurrent"), (self.in_window, "maxPerWindow")] {
+            if share.is_zero() {
+                let detail = format!("spec.limits.{field} is {share}, which allows nothing");
+                return Err(Obstacle::new(Reason::WaitingForBudget, detail));
+            }
+        }
+        Ok(())
+    }
+
+    /// A storm that a predecessor saw is not known: its cool-down is waited out, too.
+    fn hold_after_start(&self) -> SignedDuration {
+        self.startup_hold.max(self.cool_down)
     }
 
     fn watched_long_enough(&self, fleet: &Fleet, now: Timestamp) -> Result<(), Obstacle> {
-        let over = fleet
-            .watched_since
-            .and_then(|since| since.checked_add(self.startup_hold).ok());
+        let hold = self.hold_after_start();
+        let over = fleet.watched_since.and_then(|since| since.checked_add(hold).ok());
         match over {
             Some(over) if over <= now => Ok(()),
             Some(over) => {
                 let detail = format!("the daemon has just started and only watches until {over:.0}");
                 Err(Obstacle::new(Reason::WatchingAfterStart, detail))
             }
-            None if self.startup_hold.is_zero() => Ok(()),
+            None if hold.is_zero() => Ok(()),
             None => {
                 let detail = "it is not known since when the Nodes are watched";
                 Err(Obstacle::new(Reason::WatchingAfterStart, detail))
@@ -275,7 +321,7 @@ impl Limits {
 
     fn hosts_return(&self, fleet: &Fleet, now: Timestamp) -> Result<(), Obstacle> {
         let (failed, allowed) = (
-            self.used(fleet, now).failed,
+            self.used(fleet, &Claim::default(), now).failed,
             self.failed.of(fleet.hosts, FEW_FAILED),
         );
         // As many as are allowed stop it: what comes would be one more.
@@ -289,11 +335,13 @@ impl Limits {
         Err(Obstacle::new(Reason::TooManyFailed, detail))
     }
 
-    fn domain_allows(&self, fleet: &Fleet, now: Timestamp) -> Result<(), Obstacle> {
-        let Some(domain) = &fleet.domain else {
+    fn domain_allows(&self, fleet: &Fleet, claim: &Claim, now: Timestamp) -> Result<(), Obstacle> {
+        let Some(name) = &claim.domain else {
             return Ok(());
         };
-        let (used, label, name) = (domain.at_work, &self.domain_label, &domain.name);
+        let unknown = Domain::default();
+        let domain = fleet.domains.get(name).unwrap_or(&unknown);
+        let (used, label) = (domain.at_work, &self.domain_label);
         let allowed = self.in_domain.of(domain.hosts, 1);
         if used >= allowed {
             let detail = format!(

@@ -13,6 +13,11 @@ pub enum Share {
 }
 
 impl Share {
+    /// Whether it is nothing of any whole.
+    pub fn is_zero(self) -> bool {
+        matches!(self, Self::Count(0) | Self::Percent(0))
+    }
+
     /// How many of a whole that is. `few`: what a percentage is at least.
     pub fn of(self, whole: usize, few: usize) -> usize {
         match self {

@@ -1,10 +1,13 @@
 //! Each brake by itself, and all of them in storms.
 #![allow(clippy::arithmetic_side_effects, reason = "of small numbers")]
 
+use std::collections::BTreeMap;
+
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 
-use super::{Domain, Fleet, Limits, Share};
+use super::{Claim, Domain, Fleet, Limits, Share};
+use crate::admission::{Key, Remediation, Reply, Situation, Stage, admit};
 use crate::phase::Reason;
 
 fn at(seconds: i64) -> Timestamp {
@@ -23,8 +26,20 @@ fn quiet(nodes: usize) -> Fleet {
     }
 }
 
+/// What holds up a host of failure domain `a`.
 fn brake(limits: &Limits, fleet: &Fleet) -> Option<Reason> {
-    limits.allow(fleet, at(NOW)).err().map(|brake| brake.reason)
+    let claim = Claim {
+        domain: Some("a".to_owned()),
+        ..Claim::default()
+    };
+    limits
+        .allow(fleet, &claim, at(NOW))
+        .err()
+        .map(|brake| brake.reason)
+}
+
+fn in_a(domain: Domain) -> BTreeMap<String, Domain> {
+    [("a".to_owned(), domain)].into()
 }
 
 #[test]
@@ -41,7 +56,7 @@ fn without_a_word_a_tenth_of_the_hosts_is_under_remediation_at_once() {
     ] {
         for used in [allowed - 1, allowed] {
             let fleet = Fleet {
-                at_work: used,
+                begun: used,
                 ..quiet(nodes)
             };
             let wanted = (used == allowed).then_some(Reason::WaitingForBudget);
@@ -70,13 +85,12 @@ fn a_failure_domain_has_limits_of_its_own() {
         ..Limits::default()
     };
     let fleet = |hosts, at_work| Fleet {
-        domain: Some(Domain {
-            name: "a".to_owned(),
+        domains: in_a(Domain {
             hosts,
             at_work,
             unhealthy_since: Vec::new(),
         }),
-        at_work: 10,
+        begun: 10,
         ..quiet(1_000)
     };
     for (nodes, at_work, wanted) in [
@@ -140,7 +154,7 @@ fn invariant_15_nodes_without_a_known_host_allow_nothing_and_are_a_sign_of_a_sto
     }
     for (at_work, wanted) in [(9, None), (10, Some(Reason::WaitingForBudget))] {
         let fleet = Fleet {
-            at_work,
+            begun: at_work,
             ..fleet(10, 10)
         };
         assert_eq!(brake(&limits, &fleet), wanted, "{at_work} of 100 hosts at once");
@@ -161,8 +175,7 @@ fn hosts_of_one_domain_that_fall_silent_together_are_left_alone_for_a_while() {
         (2, 0, 0, None),
     ] {
         let fleet = Fleet {
-            domain: Some(Domain {
-                name: "a".to_owned(),
+            domains: in_a(Domain {
                 hosts,
                 at_work: 0,
                 unhealthy_since: vec![at(NOW - ago), at(NOW - ago - apart)],
@@ -181,9 +194,10 @@ fn nothing_begins_before_the_nodes_were_watched_for_a_while() {
         watched_since: seconds.map(at),
         ..quiet(20)
     };
-    assert_eq!(brake(&limits, &since(Some(NOW - 60))), None);
+    // Also the cool-down of a storm that a predecessor may have seen.
+    assert_eq!(brake(&limits, &since(Some(NOW - 120))), None);
     assert_eq!(
-        brake(&limits, &since(Some(NOW - 59))),
+        brake(&limits, &since(Some(NOW - 119))),
         Some(Reason::WatchingAfterStart)
     );
     assert_eq!(
@@ -225,6 +239,39 @@ fn zero_allows_nothing() {
                 Some(Reason::WaitingForBudget),
                 "{share}"
             );
+        }
+    }
+}
+
+/// A power-off that may never have been sent is repeated where its host is on: not where nothing is allowed, nor by
+/// whoever has just begun to watch.
+#[test]
+fn a_power_off_is_repeated_only_where_any_is_allowed() {
+    let again = |limits: &Limits, since: i64, storm: Option<i64>| {
+        let fleet = Fleet {
+            begun: 100,
+            watched_since: Some(at(since)),
+            last_storm: storm.map(at),
+            ..quiet(100)
+        };
+        let brake = limits.allow_again(&fleet, at(NOW)).err();
+        brake.map(|brake| brake.reason)
+    };
+    let limits = Limits::default();
+    assert_eq!(again(&limits, 0, None), None, "its slot is its own");
+    assert_eq!(again(&limits, NOW - 5, None), Some(Reason::WatchingAfterStart));
+    assert_eq!(again(&limits, 0, Some(NOW - 5)), Some(Reason::TooManyUnhealthy));
+    for share in [Share::Count(0), Share::Percent(0)] {
+        let at_once = Limits {
+            at_once: share,
+            ..limits.clone()
+        };
+        let in_window = Limits {
+            in_window: share,
+            ..limits.clone()
+        };
+        for nothing in [at_once, in_window] {
+            assert_eq!(again(&nothing, 0, None), Some(Reason::WaitingForBudget));
         }
     }
 }
@@ -275,11 +322,12 @@ fn limits() -> impl Strategy<Value = Limits> {
         (0_u32..8).prop_map(Share::Count),
         (0_u32..=100).prop_map(Share::Percent)
     ];
-    let shares = (share.clone(), share.clone(), share);
+    let shares = (share.clone(), share.clone(), share.clone(), share);
     (shares, 1_i64..1_200, 0_i64..300, 0_i64..120).prop_map(
-        |((at_once, in_window, unhealthy), window, cool, hold)| Limits {
+        |((at_once, in_window, in_domain, unhealthy), window, cool, hold)| Limits {
             at_once,
             in_window,
+            in_domain,
             unhealthy,
             window: SignedDuration::from_secs(window),
             cool_down: SignedDuration::from_secs(cool),
@@ -289,45 +337,89 @@ fn limits() -> impl Strategy<Value = Limits> {
     )
 }
 
+/// A host that is silent, in a zone.
+fn request(number: usize, zone: usize) -> Remediation {
+    let uid = format!("{number:05}");
+    Remediation {
+        uid: uid.clone(),
+        namespace: "a".to_owned(),
+        name: uid.clone(),
+        created: None,
+        keys: [Key::Node {
+            cluster: None,
+            name: uid,
+        }]
+        .into(),
+        cluster: None,
+        domain: Some(zone.to_string()),
+        stage: Stage::Waiting,
+        asks: true,
+    }
+}
+
 proptest! {
-    /// Whatever falls silent when, no moment sees more power-offs than the limits allow, and none is begun in a storm.
+    /// Whatever falls silent when, no moment sees more power-offs than the limits allow, and none is begun in a storm:
+    /// by the one admission, which decides about all that ask at once.
     #[test]
     fn random_storms_never_exceed_a_budget(hosts in hosts(), limits in limits()) {
+        let zone = |number: usize| number % 3;
+        let in_zone = |of: usize| (0..hosts.len()).filter(|number| zone(*number) == of).count();
         let mut begun: Vec<(usize, i64, i64)> = Vec::new();
         let mut last_storm = None;
         for second in (0..5_000).step_by(7) {
             let is_silent = |host: &Host| (host.silent_from..host.silent_from + host.silent_for).contains(&second);
             let unhealthy = hosts.iter().filter(|host| is_silent(host)).count();
-            let beside = Fleet {
+            let at_work = |of: Option<usize>| {
+                let here = |number: usize| of.is_none_or(|of| zone(number) == of);
+                begun.iter().filter(|(number, began, until)| here(*number) && *began <= second && second < *until).count()
+            };
+            let domains = (0..3).map(|of| (of.to_string(), Domain {
+                hosts: in_zone(of),
+                at_work: at_work(Some(of)),
+                unhealthy_since: Vec::new(),
+            }));
+            let mut fleet = Fleet {
                 unhealthy,
+                unhealthy_hosts: unhealthy,
+                begun: at_work(None),
+                power_offs: begun.iter().map(|(_, began, _)| at(*began)).collect(),
+                domains: domains.collect(),
                 ..quiet(hosts.len())
             };
-            if limits.is_storm(&beside) {
+            if limits.is_storm(&fleet) {
                 last_storm = Some(at(second));
             }
-            for (number, host) in hosts.iter().enumerate().filter(|(_, host)| is_silent(host)) {
-                if begun.iter().any(|(other, ..)| *other == number) {
-                    continue;
-                }
-                let fleet = Fleet {
-                    at_work: begun.iter().filter(|(.., until)| *until > second).count(),
-                    power_offs: begun.iter().map(|(_, began, _)| at(*began)).collect(),
-                    failed: Vec::new(),
-                    watched_since: Some(at(0)),
-                    last_storm,
-                    ..beside.clone()
-                };
-                if limits.allow(&fleet, at(second)).is_ok() {
-                    prop_assert!(!limits.is_storm(&fleet));
-                    prop_assert!(at(second).duration_since(at(0)) >= limits.startup_hold);
-                    begun.push((number, second, second + host.takes));
-                }
+            fleet.last_storm = last_storm;
+            let ask = hosts.iter().enumerate().filter(|(number, host)| {
+                is_silent(host) && begun.iter().all(|(other, ..)| other != number)
+            });
+            let remediations: Vec<_> = ask.map(|(number, _)| request(number, zone(number))).collect();
+            let replies = admit(&Situation {
+                remediations: &remediations,
+                unreadable: &[],
+                fleets: &[(None, Ok(fleet.clone()))].into(),
+                limits: &limits,
+                own_node: None,
+                now: at(second),
+            });
+            for (uid, _) in replies.iter().filter(|(_, reply)| **reply == Reply::Admitted) {
+                let number: usize = uid.parse().unwrap();
+                prop_assert!(!limits.is_storm(&fleet));
+                prop_assert!(at(second).duration_since(at(0)) >= limits.startup_hold.max(limits.cool_down));
+                begun.push((number, second, second + hosts[number].takes));
             }
-            let at_once = begun.iter().filter(|(_, began, until)| *began <= second && second < *until).count();
+            let at_work = |of: Option<usize>| {
+                let here = |number: usize| of.is_none_or(|of| zone(number) == of);
+                begun.iter().filter(|(number, began, until)| here(*number) && *began <= second && second < *until).count()
+            };
             let window = limits.window.as_secs();
             let in_window = begun.iter().filter(|(_, began, _)| second - began < window).count();
-            prop_assert!(at_once <= limits.at_once.of(hosts.len(), 1), "{} at once", at_once);
+            prop_assert!(at_work(None) <= limits.at_once.of(hosts.len(), 1), "{} at once", at_work(None));
             prop_assert!(in_window <= limits.in_window.of(hosts.len(), 1), "{} in the window", in_window);
+            for of in 0..3 {
+                let allowed = limits.in_domain.of(in_zone(of), 1);
+                prop_assert!(at_work(Some(of)) <= allowed, "{} in zone {of}", at_work(Some(of)));
+            }
         }
     }
 }

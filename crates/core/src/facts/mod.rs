@@ -17,7 +17,7 @@ use std::fmt;
 use jiff::Timestamp;
 
 use super::admission::Reply;
-use super::brakes::{Fleet, Limits};
+use super::brakes::{Claim, Fleet, Limits};
 use super::confirmation::{LiveWord, Word};
 use super::health::HealthCheck;
 use super::health::target::ClusterState;
@@ -245,6 +245,10 @@ pub struct LiveCheck {
     pub node_lease: Result<NodeLease, Obstacle>,
     /// What the brakes go by.
     pub fleet: Fleet,
+    /// What the power-off uses of the limits.
+    pub claim: Claim,
+    /// Whether this replica is one to carry it out.
+    pub own_node: Result<(), Obstacle>,
     /// While a person's word is awaited: that word.
     pub confirm_off: Option<LiveWord>,
 }

@@ -280,7 +280,7 @@ impl<'a> Step<'a> {
 /// What held it up at a live check, where the caches do not show it yet.
 pub(super) fn brake_at(live: &LiveCheck) -> Option<Obstacle> {
     let policy = live.objects.policy.present()?;
-    policy.limits.allow(&live.fleet, live.began).err()
+    policy.limits.allow(&live.fleet, &live.claim, live.began).err()
 }
 
 pub(super) fn read_backoff(consecutive: u32) -> SignedDuration {

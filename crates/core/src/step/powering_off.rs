@@ -165,6 +165,7 @@ impl Step<'_> {
 
     /// Whether one more host may be powered off. One that went off is none; one that is on may never have been told.
     fn heed_brakes(&self, intent: &Intent, live: &LiveCheck) -> Result<(), NotDue> {
+        live.own_node.clone()?;
         let Some(policy) = live.objects.policy.present() else {
             return Ok(());
         };
@@ -174,7 +175,7 @@ impl Step<'_> {
             .last_read()
             .is_some_and(|read| read.power == PowerState::On);
         match (intent.sends, is_on) {
-            (1, _) => policy.limits.allow(&live.fleet, self.now)?,
+            (1, _) => policy.limits.allow(&live.fleet, &live.claim, self.now)?,
             (_, true) => policy.limits.allow_again(&live.fleet, self.now)?,
             (_, false) => {}
         }

@@ -4,7 +4,7 @@ use super::fallback::WHY;
 use super::shell::{API_LATENCY, BMC_LATENCY, Fault, Sim, is_storm, millis, unreachable};
 
 use super::world::at;
-use crate::admission::Reply;
+use crate::brakes::Claim;
 use crate::confirmation::LiveWord;
 use crate::decision::{Effect, Observation};
 use crate::facts::{LiveCheck, Lookup, NodeReport, OutOfService};
@@ -33,7 +33,7 @@ impl Sim {
             Observation::BareMetalHost => return self.read_bare_metal_host(fault),
             Observation::Admission => {
                 if self.is_alone {
-                    self.admitted = Reply::Admitted;
+                    self.admitted = self.ask(true);
                 }
                 return;
             }
@@ -73,6 +73,8 @@ impl Sim {
                     bare_metal_host: self.world.metal3.as_ref().map(|metal3| metal3.view.clone()),
                     node_lease,
                     fleet: self.fleet.clone(),
+                    claim: Claim::default(),
+                    own_node: self.own_node.clone(),
                     confirm_off: Some(LiveWord {
                         word: self.word.clone().map_or(Lookup::Absent, Lookup::Present),
                         guarded_since: self.guarded_since.clone(),

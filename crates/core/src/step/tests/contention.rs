@@ -8,7 +8,7 @@ use super::duo::{Duo, Rest, asks};
 use super::explorer::fingerprint;
 use super::menu::Menu;
 use super::shell::{Fault, Sim};
-use crate::admission::{Remediation, Replies, Stage, Unreadable, admit};
+use crate::admission::{Remediation, Replies, Situation, Stage, admit};
 use crate::decision::Decision;
 use crate::facts::Origin;
 use crate::phase::Phase;
@@ -272,17 +272,27 @@ fn two_that_want_a_host_which_does_not_come_back() {
 }
 
 /// An admission that lets everybody in.
-fn admit_everyone(all: &[Remediation], _: &[Unreadable]) -> Replies {
-    let alone = all.iter().flat_map(|one| admit(std::slice::from_ref(one), &[]));
+fn admit_everyone(situation: &Situation<'_>) -> Replies {
+    let alone = situation.remediations.iter().flat_map(|one| {
+        admit(&Situation {
+            remediations: std::slice::from_ref(one),
+            ..*situation
+        })
+    });
     alone.collect()
 }
 
 /// An admission that knows who has begun, and does not keep those apart who were admitted a moment ago.
-fn admit_beside_the_admitted(all: &[Remediation], unreadable: &[Unreadable]) -> Replies {
+fn admit_beside_the_admitted(situation: &Situation<'_>) -> Replies {
+    let all = situation.remediations;
     let alone = all.iter().map(|own| {
         let is_seen = |one: &&Remediation| one.uid == own.uid || one.stage != Stage::Admitted;
-        let seen: Vec<Remediation> = all.iter().filter(is_seen).cloned().collect();
-        (own.uid.clone(), admit(&seen, unreadable)[&own.uid].clone())
+        let remediations: &[Remediation] = &all.iter().filter(is_seen).cloned().collect::<Vec<_>>();
+        let seen = Situation {
+            remediations,
+            ..*situation
+        };
+        (own.uid.clone(), admit(&seen)[&own.uid].clone())
     });
     alone.collect()
 }

@@ -3,14 +3,15 @@
 
 use super::shell::{Fault, RESTART, Sim, millis};
 use super::world::{World, at};
-use crate::admission::{Key, Remediation, Replies, Reply, Stage, Unreadable, admit};
+use crate::admission::{Key, Remediation, Replies, Reply, Situation, Stage, admit};
+use crate::brakes::Limits;
 use crate::decision::{Act, Decision, Observation};
 use crate::facts::OutOfService;
 use crate::journal::Journal;
 use crate::phase::Phase;
 
 /// How it is decided who may begin.
-pub(super) type Admit = fn(&[Remediation], &[Unreadable]) -> Replies;
+pub(super) type Admit = fn(&Situation<'_>) -> Replies;
 
 /// When one of them has to be looked at again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -191,6 +192,8 @@ impl Duo {
                 name: uid(one),
                 created: Some(at(0)),
                 keys: [Key::Bmc("10.0.0.1".to_owned())].into(),
+                cluster: None,
+                domain: None,
                 stage: if self.sims[one].gone {
                     Stage::Over
                 } else if is_admitted {
@@ -201,7 +204,15 @@ impl Duo {
                 asks: asks && is_own,
             }
         });
-        (self.admit)(&all, &[])[&uid(own)].clone()
+        let situation = Situation {
+            remediations: &all,
+            unreadable: &[],
+            fleets: &[(None, Ok(self.sims[own].fleet.clone()))].into(),
+            limits: &Limits::none(),
+            own_node: None,
+            now: at(self.world.now),
+        };
+        (self.admit)(&situation)[&uid(own)].clone()
     }
 
     /// Does something with one of them in the world that both share.

@@ -4,8 +4,8 @@
 use jiff::SignedDuration;
 
 use super::world::{Cause, UUID, World, at};
-use crate::admission::Reply;
-use crate::brakes::Fleet;
+use crate::admission::{Key, Remediation, Reply, Situation, Stage, admit};
+use crate::brakes::{Fleet, Limits};
 use crate::confirmation::Word;
 use crate::decision::{Act, Decision, Effect, Observation};
 use crate::facts::{
@@ -120,6 +120,8 @@ pub(super) struct Sim {
     /// Whether nothing is begun after its `not_after`.
     pub(super) heeds_not_after: bool,
     pub(super) fleet: Fleet,
+    /// Whether this replica is one to power the host off.
+    pub(super) own_node: Result<(), Obstacle>,
     pub(super) taint_supported: bool,
     /// Writes that the API server always refuses.
     pub(super) refuses: fn(&Effect) -> bool,
@@ -184,6 +186,7 @@ impl Sim {
             process: 1,
             heeds_not_after: true,
             fleet: Fleet::default(),
+            own_node: Ok(()),
             taint_supported: true,
             refuses: |_| false,
             counts: Counts::default(),
@@ -269,12 +272,41 @@ impl Sim {
         }
     }
 
-    /// What holds up who has not begun.
+    /// What the one admission says to it while nobody else is there.
+    pub(super) fn ask(&self, asks: bool) -> Reply {
+        let own = Remediation {
+            uid: "own".to_owned(),
+            namespace: "machines".to_owned(),
+            name: "own".to_owned(),
+            created: Some(at(0)),
+            keys: [Key::Bmc("10.0.0.1".to_owned())].into(),
+            cluster: None,
+            domain: None,
+            stage: Stage::of(&self.journal, self.deletion_requested),
+            asks,
+        };
+        let limits = self
+            .world
+            .objects
+            .policy
+            .present()
+            .map(|policy| policy.limits.clone());
+        let situation = Situation {
+            remediations: &[own],
+            unreadable: &[],
+            fleets: &[(None, Ok(self.fleet.clone()))].into(),
+            limits: &limits.unwrap_or_else(Limits::none),
+            own_node: None,
+            now: at(self.world.now),
+        };
+        admit(&situation).remove("own").unwrap_or_default()
+    }
+
+    /// What holds up who has not begun. One that was admitted is asked once more only by the live check.
     fn brake(&self) -> Option<Obstacle> {
-        let policy = self.world.objects.policy.present();
-        let waits = self.journal.phase == Phase::Pending;
-        let policy = policy.filter(|_| waits && is_storm(&self.fleet))?;
-        policy.limits.allow(&self.fleet, at(self.world.now)).err()
+        let waits = self.journal.phase == Phase::Pending && is_storm(&self.fleet);
+        let told = waits.then(|| self.ask(false))?;
+        told.denied().cloned()
     }
 
     /// The objects as this process knows them. How long a Node has been lost is known since the start.
