@@ -8,7 +8,7 @@ pub(crate) mod node_match;
 pub(crate) mod node_of_host;
 pub(crate) mod workload;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use kube::{Client, ResourceExt as _};
 use remediator_api::PowerCycleRemediation;
@@ -40,6 +40,8 @@ pub(crate) struct Clusters {
     pub(crate) attachments: AttachmentLooks,
     pub(crate) out_of_service_supported: bool,
     pub(crate) workload: WorkloadClusters,
+    /// See [`NodeCluster::uid`]; of the daemon's own, once it was read.
+    pub(crate) uid: Arc<OnceLock<String>>,
 }
 
 impl Clusters {
@@ -53,7 +55,15 @@ impl Clusters {
             attachments: self.attachments.clone(),
             out_of_service_supported: self.out_of_service_supported,
             of: None,
+            uid: self.uid.get().cloned(),
         }
+    }
+
+    /// The same cluster under all names that are known: one that manages itself is a Cluster, too.
+    pub(crate) fn under_every_name(&self, nodes: &NodeCluster) -> Vec<NodeCluster> {
+        let others = self.other_clusters(nodes).into_iter();
+        let same = others.filter(|other| other.uid.is_some() && other.uid == nodes.uid);
+        std::iter::once(nodes.clone()).chain(same).collect()
     }
 
     /// The cluster of a remediation's Node.

@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
+use k8s_openapi::api::core::v1::Namespace;
 use kube::Client;
+use kube::api::Api;
 use remediator_api::views::cluster_api::ClusterKey;
 use remediator_api::views::{Machine, Node};
 use remediator_core::facts::{self, Lookup};
 
+use crate::api_call::within;
 use crate::clusters::attachments::AttachmentLooks;
 use crate::clusters::node_match::Searches;
 use crate::watch::caches::Guarded;
@@ -28,6 +31,8 @@ pub(crate) struct NodeCluster {
     pub(crate) out_of_service_supported: bool,
     /// Of which Cluster; `None` for the daemon's own.
     pub(crate) of: Option<ClusterKey>,
+    /// What tells it from every other cluster, where that may be read: the UID of its namespace kube-system.
+    pub(crate) uid: Option<String>,
 }
 
 impl std::fmt::Debug for NodeCluster {
@@ -36,6 +41,24 @@ impl std::fmt::Debug for NodeCluster {
             .debug_struct("NodeCluster")
             .field("of", &self.of)
             .finish_non_exhaustive()
+    }
+}
+
+/// Reads what tells a cluster from every other one, whatever its Cluster is called. Where that is forbidden its name does.
+pub(crate) async fn cluster_uid(client: &Client) -> Option<String> {
+    let namespaces = Api::<Namespace>::all(client.clone());
+    let read = within(
+        "reading namespace kube-system",
+        namespaces.get_metadata("kube-system"),
+    )
+    .await;
+    match read {
+        Ok(namespace) => namespace.metadata.uid,
+        Err(error) => {
+            let error = crate::report::chain(&error);
+            tracing::warn!(%error, "a cluster is told from others by the name of its Cluster alone");
+            None
+        }
     }
 }
 

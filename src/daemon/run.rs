@@ -19,6 +19,7 @@ use crate::api_call;
 use crate::bmc_access::BmcAccess;
 use crate::bmc_access::cluster_networks::ClusterNetworks;
 use crate::clock::Clock;
+use crate::clusters::node_cluster::cluster_uid;
 use crate::clusters::workload::{Change, WorkloadClusters};
 use crate::daemon::controllers::{Parts, drive, drive_remediations};
 use crate::daemon::prepare;
@@ -252,7 +253,10 @@ async fn go_on(
     tasks: &mut JoinSet<&'static str>,
 ) -> anyhow::Result<()> {
     let (remediator, sources) = (&parts.remediator, &parts.remediator.sources);
-    let (ready, ()) = tokio::join!(sources.caches.ready(), node_lease::learn(sources));
+    let uid = cluster_uid(&sources.client);
+    let (ready, (), uid) = tokio::join!(sources.caches.ready(), node_lease::learn(sources), uid);
+    // It is read once.
+    let _ = uid.map(|uid| sources.clusters.uid.set(uid));
     ready.context("a watch ended before it had listed everything")?;
     count(&later.metrics, &sources.caches, &bmc.bmcs);
     let supported = sources.clusters.out_of_service_supported;

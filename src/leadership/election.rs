@@ -13,13 +13,10 @@ use tokio::time::Instant;
 
 use crate::clock::Clock;
 use crate::leadership::candidate::{Candidate, Turn, given_away};
-use crate::leadership::lead::Lead;
+use crate::leadership::lead::{Lead, RENEW_WITHIN};
 
 /// The Lease, in the namespace of the daemon.
 pub(crate) const LEASE_NAME: &str = "baremetal-remediator";
-
-/// A leader that did not manage to renew for so long does not lead any more: well before anybody else may.
-const RENEW_WITHIN: Duration = Duration::from_secs(10);
 
 /// Between two renewals, and after something that did not work.
 const RETRY: Duration = Duration::from_secs(2);

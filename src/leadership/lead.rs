@@ -13,6 +13,9 @@ use crate::clock::Clock;
 /// How long after each look an effect may still begin where nobody is elected.
 const ACT_WITHIN: Duration = Duration::from_secs(15);
 
+/// A leader that did not manage to renew for so long does not lead any more: well before anybody else may.
+pub(super) const RENEW_WITHIN: Duration = Duration::from_secs(10);
+
 /// The shortest time for which a process leads before it hands over of its own accord.
 const AT_LEAST: Duration = Duration::from_secs(30);
 
@@ -101,6 +104,12 @@ impl Lead {
     /// Whether this process may act now.
     pub(crate) fn holds(&self) -> bool {
         !self.left().is_zero()
+    }
+
+    /// How long ago the renewal was sent that the API server took last; none where nobody is elected.
+    pub(crate) fn last_renewal(&self) -> Option<Duration> {
+        self.elected.as_ref()?;
+        Some(RENEW_WITHIN.saturating_sub(self.left()))
     }
 
     /// The earlier of a time and the end of the lead.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::api::Api;
+use kube::api::{Api, Patch, PatchParams};
 use kube::runtime::controller::Action;
 use kube::{Resource, ResourceExt as _};
 use remediator_api::guarded::Unreadable;
@@ -19,7 +19,7 @@ use remediator_core::phase::Reason;
 use remediator_core::readiness::schedule::{HostKey, HostKind};
 use serde_json::{Map, Value, json};
 
-use crate::api_call::ShellError;
+use crate::api_call::{ShellError, within};
 use crate::bmc_access::cluster_networks::some_are_listed;
 use crate::mhc::activation;
 use crate::readiness::state::{Readiness, rules};
@@ -279,11 +279,38 @@ pub(crate) async fn policy(
         .conditions
         .write(&api, guarded.meta(), present, &statements)
         .await?;
+    if guarded.name_any() == POLICY_NAME
+        && let Ok(policy) = &guarded.0
+    {
+        write_used(&api, policy, &context).await?;
+    }
     let said_before = present.iter().any(|condition| role.is_said_by(condition));
     if identity_changed && !said_before && role.status == "False" {
         context.reporter.tell(&guarded.object_ref(&()), &role).await;
     }
     Ok(Action::requeue(BRAKES_TOLD))
+}
+
+/// Writes what is used of the limits, and which power-offs count whose remediations are deleted, where that is news.
+async fn write_used(
+    api: &Api<Guarded<RemediationPolicy>>,
+    policy: &RemediationPolicy,
+    context: &Readiness,
+) -> Result<(), ShellError> {
+    let (used, power_offs) = context.admitted.for_status(&context.sources);
+    let status = policy.status.clone().unwrap_or_default();
+    if status.used.as_ref() == Some(&used) && status.power_offs == power_offs {
+        return Ok(());
+    }
+    let change = json!({"status": {"used": used, "powerOffs": power_offs}});
+    let (name, parameters) = (policy.name_any(), PatchParams::default());
+    let patch = Patch::Merge(&change);
+    let written = api.patch_status(&name, &parameters, &patch);
+    match within("writing what is used of the limits", written).await {
+        Ok(_) => Ok(()),
+        Err(error) if error.is_not_found() => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Whether the brakes let anything begin. Of the policy that counts.

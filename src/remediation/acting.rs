@@ -116,8 +116,7 @@ impl Acting<'_> {
         let Some(answer) = answer else { return };
         let at = self.context.sources.clock.now();
         if verb == Verb::PowerOff && key.sends == 1 {
-            let uid = self.remediation.uid().unwrap_or_default();
-            self.context.admitted.note_power_off(&uid, at);
+            self.context.admitted.note_power_off(self.remediation, at);
         }
         tracing::info!(remediation = %self.remediation.name_any(), ?verb, ?answer, "power command");
         memory.observed.note_sent(Sent {

@@ -215,7 +215,7 @@ async fn resolve(
     let is_owed = to_bring_back(remediation).is_some();
     let mut admission = Reply::NotAsked;
     if phase.is_final() {
-        admission = admission::beside_escalation(context, remediation);
+        admission = admission::beside_escalation(&context.sources, remediation);
         if !is_owed {
             let ended = Obstacle::new(Reason::HostNotFound, "the remediation has ended");
             return Ok((Err(ended), admission));

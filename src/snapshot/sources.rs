@@ -1,5 +1,6 @@
 //! Where facts come from, and what is shared by those who read.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use kube::Client;
@@ -51,6 +52,7 @@ impl Sources {
             attachments: attachments::looks(),
             out_of_service_supported,
             workload,
+            uid: Arc::default(),
         };
         Self {
             metal3: metal3::Provider::new(client.clone()),

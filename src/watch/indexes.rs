@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ipnet::IpNet;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt as _;
 use remediator_api::guarded::Guarded;
 use remediator_api::target_ref::{about, begun, is_taken_back, may_act};
@@ -273,16 +273,19 @@ pub(crate) fn span_of(time: Timestamp) -> i64 {
     time.as_second().div_euclid(SPAN)
 }
 
-/// The spans from a time until another.
-pub(crate) fn spans(from: Timestamp, until: Timestamp) -> impl Iterator<Item = i64> {
-    span_of(from)..=span_of(until)
+/// How far ahead a clock may be that wrote a time; what is dated so counts as having happened now.
+const AHEAD: SignedDuration = SignedDuration::from_hours(24);
+
+/// The spans from a time until now, and those that a clock has written that was ahead.
+pub(crate) fn spans(from: Timestamp, now: Timestamp) -> impl Iterator<Item = i64> {
+    span_of(from)..=span_of(now.saturating_add(AHEAD).unwrap_or(Timestamp::MAX))
 }
 
 /// What the brakes count.
 fn of_brakes(remediation: &PowerCycleRemediation, journal: &Journal) -> Vec<RemediationIndex> {
     let spans: BTreeSet<i64> = power_offs(journal).map(span_of).collect();
     let mut found: Vec<_> = spans.into_iter().map(RemediationIndex::PoweredOff).collect();
-    if let Some(at) = failed_at(remediation, journal) {
+    if let Some(at) = failed_at(journal) {
         found.push(RemediationIndex::Failed(span_of(at)));
         return found;
     }
@@ -303,13 +306,12 @@ pub(crate) fn power_offs(journal: &Journal) -> impl Iterator<Item = Timestamp> {
     begun.take(attempts).map(|entry| entry.at)
 }
 
-/// When a remediation failed whose host did not return, also if it is still brought back.
-pub(crate) fn failed_at(remediation: &PowerCycleRemediation, journal: &Journal) -> Option<Timestamp> {
-    match Stage::of(journal, is_taken_back(remediation)) {
-        Stage::Failed(at) => Some(at),
-        Stage::Begun if journal.phase == Phase::Failed => journal.phase_started,
-        Stage::Begun | Stage::Waiting | Stage::Admitted | Stage::BetweenAttempts | Stage::Over => None,
-    }
+/// When a remediation failed whose host may not have returned, also if it is still brought back, and whoever has taken
+/// it back meanwhile: a health check that gave it up brought no host back. Without a time somebody has edited it.
+pub(crate) fn failed_at(journal: &Journal) -> Option<Timestamp> {
+    let has_sent = journal.phase == Phase::Failed && journal.attempt > 0;
+    let failed = journal.phase_started.unwrap_or(Timestamp::MIN);
+    (has_sent && journal.quarantine_lifted.is_none()).then_some(failed)
 }
 
 /// The Cluster of the host of a remediation that has begun; none for the daemon's own cluster.

@@ -1,5 +1,6 @@
 //! What the checkout must be like, without running anything for long.
 
 mod core_purity;
+mod invariants;
 mod manifests;
 mod rooms;

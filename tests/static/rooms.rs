@@ -39,7 +39,7 @@ const LARGEST_CIRCLE: usize = 3;
 /// A file by its module path, and the modules that it imports.
 type Imports = BTreeMap<String, BTreeSet<String>>;
 
-fn files(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
+pub(crate) fn files(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
         if path.is_dir() {

@@ -19,7 +19,7 @@ static SETTING: Setting = Setting::alone("brakes").spoiling().taking(120);
 const LONG: Duration = Duration::from_mins(3);
 
 /// Nodes that fall silent with the hosts of the story, and have none.
-const BYSTANDERS: usize = 1_000;
+const MANY: usize = 1_000;
 
 fn policy(limits: Value) -> Value {
     let mut policy = world::daemon::permissive_policy();
@@ -34,12 +34,10 @@ struct Bystanders {
 }
 
 impl Bystanders {
-    async fn create(cluster: &Cluster) -> Result<Self> {
+    async fn create(cluster: &Cluster, count: usize) -> Result<Self> {
         let nodes = Api::<Node>::all(cluster.client().await?);
         let prefix = cluster.unique("bystander");
-        let names: Vec<_> = (0..BYSTANDERS)
-            .map(|number| format!("{prefix}-{number}"))
-            .collect();
+        let names: Vec<_> = (0..count).map(|number| format!("{prefix}-{number}")).collect();
         let made = names.iter().map(async |name| {
             let node: Node = serde_json::from_value(json!({
                 "metadata": {"name": name}, "spec": {"unschedulable": true},
@@ -103,7 +101,7 @@ async fn of_nodes_that_fall_silent_at_once_only_those_that_are_dead_are_power_cy
     world::set_policy(&world.client, policy(limits)).await?;
     // First, while the controller that has to notice has nothing else to do.
     futures::future::try_join_all(world.hosts.iter().map(|host| world.falls_silent(host))).await?;
-    let bystanders = Bystanders::create(cluster).await?;
+    let bystanders = Bystanders::create(cluster, MANY).await?;
     let _daemon = world::daemon::start(cluster, DAEMON, "info")?;
     bystanders.fall_silent().await?;
     let mut names = Vec::new();
@@ -118,7 +116,7 @@ async fn of_nodes_that_fall_silent_at_once_only_those_that_are_dead_are_power_cy
     }
     let told = is_told(&world, "False", Reason::TooManyUnhealthy).await?;
     assert!(
-        told.contains("Nodes are unhealthy") && told.contains("maxUnhealthy"),
+        told.contains("6 of 6 hosts are unhealthy") && told.contains("maxUnhealthy"),
         "{told}"
     );
     assert!(
@@ -155,6 +153,35 @@ async fn of_nodes_that_fall_silent_at_once_only_those_that_are_dead_are_power_cy
     Ok(())
 }
 
+/// 200 Nodes that are well beside 10 hosts: a tenth of all Nodes would be more hosts than there are.
+#[tokio::test]
+async fn invariant_15_of_hosts_that_are_all_silent_beside_healthy_nodes_none_is_powered_off() -> world::Outcome
+{
+    let cluster = &pool::lease(&SETTING).await?;
+    let options = (0..10).map(|_| HostOptions::default()).collect();
+    let world = World::new(cluster, "silent", options).await?;
+    world.health_check().await?;
+    // As they are without a word, but for the start.
+    let limits = json!({"startupHold": "1s", "coolDown": "1s"});
+    world::set_policy(&world.client, policy(limits)).await?;
+    let bystanders = Bystanders::create(cluster, 200).await?;
+    let mut names = Vec::new();
+    for host in &world.hosts {
+        names.push(world.falls_silent_and_is_reported(host).await?);
+    }
+    let _daemon = world::daemon::start(cluster, DAEMON, "info")?;
+    for name in &names {
+        world
+            .remediation_waits(name, Reason::TooManyUnhealthy.as_str())
+            .await?;
+    }
+    let told = is_told(&world, "False", Reason::TooManyUnhealthy).await?;
+    assert!(told.contains("10 of 10 hosts are unhealthy"), "{told}");
+    assert!(world.hosts.iter().all(|host| host.transitions() == (0, 0)));
+    bystanders.go().await?;
+    Ok(())
+}
+
 fn ensure_is(holds: bool, host: &WorldHost, status: &impl std::fmt::Debug) -> Result<()> {
     ensure!(holds, "{}: {:?}, {status:?}", host.name, host.transitions());
     Ok(())
@@ -185,7 +212,7 @@ async fn where_one_host_is_allowed_at_once_the_others_wait_for_it() -> world::Ou
     let options = (0..3).map(|_| HostOptions::default()).collect();
     let world = World::new(cluster, "budget", options).await?;
     world.health_check().await?;
-    let limits = json!({"maxConcurrent": 1, "maxPerWindow": "100%", "maxUnhealthy": 5, "startupHold": "5s"});
+    let limits = json!({"maxConcurrent": 1, "maxPerWindow": "100%", "maxUnhealthy": 5, "startupHold": "5s", "coolDown": "1s"});
     world::set_policy(&world.client, policy(limits)).await?;
     let mut names = Vec::new();
     for host in &world.hosts {

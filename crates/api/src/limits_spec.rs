@@ -15,8 +15,9 @@ use serde_json::Value;
 use super::go_duration;
 use super::strategy_spec::GO_DURATION;
 
-/// How many hosts of a cluster may be powered off, and when none may. Counts, or percentages of its Nodes, which are
-/// one host at the least. Hosts that are off are brought back whatever this says.
+/// How many hosts of a cluster may be powered off, and when none may. Counts, or percentages of its hosts, which are one
+/// host at the least. Hosts are the Nodes that a BMCEndpoint or a BareMetalHost describes. Those that are off are brought
+/// back whatever this says.
 #[derive(JsonSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LimitsSpec {
@@ -32,15 +33,15 @@ pub struct LimitsSpec {
     /// Limits within a rack, a zone, or whatever else fails together.
     #[schemars(default)]
     pub failure_domain: FailureDomain,
-    /// Nothing is begun while more Nodes are unhealthy: what so many have in common is rarely their hosts. A
-    /// percentage is two Nodes at the least.
+    /// Nothing is begun while more hosts, or more Nodes of all Nodes, are unhealthy: what so many have in common is rarely
+    /// their hosts. A percentage is two at the least.
     pub max_unhealthy: ShareText,
     /// How long after that nothing is begun, so that every Node is seen anew.
     #[schemars(extend("x-kubernetes-validations" = [{"rule": "duration(self) >= duration('0s') && duration(self) <= duration('24h')", "message": "must be between 0s and 24h"}]))]
     #[schemars(with = "String", length(max = 32), regex(pattern = GO_DURATION))]
     #[serde(deserialize_with = "go_duration::deserialize")]
     pub cool_down: Duration,
-    /// How long after its start the daemon only watches.
+    /// How long after its start the daemon only watches; `coolDown`, where that is longer.
     #[schemars(extend("x-kubernetes-validations" = [{"rule": "duration(self) >= duration('0s') && duration(self) <= duration('1h')", "message": "must be between 0s and 1h"}]))]
     #[schemars(with = "String", length(max = 32), regex(pattern = GO_DURATION))]
     #[serde(deserialize_with = "go_duration::deserialize")]
@@ -48,6 +49,9 @@ pub struct LimitsSpec {
     /// Nothing is begun once so many hosts did not return within a day. A percentage is three hosts at the least.
     /// Deleting the remediations that failed resets it.
     pub max_failed: ShareText,
+    /// No remediation begins on a host that was powered off so often within a day, whoever asked for it.
+    #[schemars(range(min = 1, max = 1000))]
+    pub max_per_host: u32,
 }
 
 /// What fails together.
@@ -77,6 +81,7 @@ impl Default for LimitsSpec {
             cool_down: to_go(limits.cool_down),
             startup_hold: to_go(limits.startup_hold),
             max_failed: ShareText(limits.failed),
+            max_per_host: limits.per_host,
         }
     }
 }
@@ -114,6 +119,7 @@ impl LimitsSpec {
             cool_down: length("coolDown", self.cool_down)?,
             startup_hold: length("startupHold", self.startup_hold)?,
             failed: self.max_failed.0,
+            per_host: self.max_per_host,
         })
     }
 }

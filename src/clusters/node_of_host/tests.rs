@@ -131,6 +131,7 @@ async fn the_lease_of_a_node_is_looked_for_where_that_very_node_is() {
             attachments: attachments::looks(),
             out_of_service_supported: true,
             of: of.map(key),
+            uid: None,
         }
     };
     let clusters = [

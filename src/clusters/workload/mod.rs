@@ -169,6 +169,13 @@ impl WorkloadClusters {
         nodes.is_none_or(|nodes| nodes.out_of_service_supported)
     }
 
+    /// As if a cluster had been connected to.
+    #[cfg(test)]
+    pub(crate) fn show(&self, key: &ClusterKey, nodes: NodeCluster) {
+        self.keep([key.clone()]);
+        self.0.note(key, |entry| entry.nodes = Some(nodes));
+    }
+
     fn begin(&self, key: &ClusterKey) -> Entry {
         // It holds no strong reference, so that it ends with the daemon.
         let keeper = connection::Keeper {

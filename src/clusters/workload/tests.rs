@@ -63,6 +63,7 @@ async fn leftover_taints_are_looked_for_where_they_could_be_removed() {
         attachments: attachments::looks(),
         out_of_service_supported: true,
         of: Some(key.clone()),
+        uid: None,
     };
     assert_eq!(told.next().await, Some(Change::Cluster(key.clone())));
     for (trouble, found) in [(None, 1), (Some("no route".to_owned()), 0)] {

@@ -1,11 +1,13 @@
 //! What the brakes count.
 
 use jiff::{SignedDuration, Timestamp};
+use remediator_api::views::cluster_api::ClusterKey;
 use remediator_core::brakes::Fleet;
 use remediator_core::facts::Obstacle;
 use remediator_core::phase::Reason;
 
 use super::*;
+use crate::clusters::node_cluster::NodeCluster;
 
 impl Daemon {
     /// What there is beside a remediation.
@@ -113,7 +115,8 @@ async fn power_offs_count_though_their_remediation_is_deleted_and_not_when_they_
     let cycled = attempted(4, "Succeeded", 60);
     apply(&mut daemon.writers.remediations, cycled.clone());
     let admitted = Arc::clone(&daemon.parts.remediator.admitted);
-    admitted.note_power_off("remediation-4-2", Timestamp::now());
+    let sent = serde_json::from_value(cycled.clone()).unwrap();
+    admitted.note_power_off(&sent, Timestamp::now());
     assert_eq!(daemon.beside("machine-1-2").power_offs.len(), 1);
     delete(&mut daemon.writers.remediations, cycled);
     assert_eq!(daemon.beside("machine-1-2").power_offs.len(), 1, "deleted");
@@ -160,4 +163,174 @@ async fn a_host_whose_node_is_gone_counts_in_every_failure_domain() {
         before.at_work + 1,
         "its zone is not known"
     );
+}
+
+/// A request that its health check has given up: the host is as dead as it was.
+#[tokio::test]
+async fn invariant_15_hosts_that_a_health_check_gave_up_count_until_their_node_is_back() {
+    let mut daemon = Daemon::among(20).await;
+    let before = daemon.beside("machine-1-2").failed.len();
+    let mut given_up = attempted(4, "Failed", 60);
+    given_up["status"]["reason"] = json!("RemediationInterruptedByNHC");
+    given_up["metadata"]["annotations"] =
+        json!({"remediation.medik8s.io/nhc-timed-out": "2026-01-01T00:00:00Z"});
+    apply(&mut daemon.writers.remediations, given_up);
+    assert_eq!(
+        daemon.beside("machine-1-2").failed.len(),
+        before + 1,
+        "it is Ready with the boot of before"
+    );
+    apply(
+        &mut daemon.writers.nodes,
+        node(4, |node| node["status"]["nodeInfo"]["bootID"] = json!("another")),
+    );
+    assert_eq!(daemon.beside("machine-1-2").failed.len(), before, "it is back");
+}
+
+#[tokio::test]
+async fn invariant_9_a_remediation_that_cannot_be_read_holds_a_slot_where_remediations_are_carried_out() {
+    let mut daemon = Daemon::among(20).await;
+    let before = daemon.beside("machine-1-2").begun;
+    let mut unreadable = remediation(4, 2, "Booting");
+    unreadable["status"] = json!({"phase": 7});
+    apply(&mut daemon.writers.remediations, unreadable);
+    assert_eq!(daemon.beside("machine-1-2").begun, before + 1);
+    let elsewhere = json!({
+        "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "RemediationPolicy",
+        "metadata": {"name": "default"},
+        "spec": {
+            "bmc": {"allowedNetworks": ["10.0.0.0/8"]},
+            "allowed": {"namespaces": {"machines": ["elsewhere"], "requests": []}},
+        },
+    });
+    apply(&mut daemon.writers.policies, elsewhere);
+    assert_eq!(
+        daemon.beside("machine-1-2").begun,
+        before,
+        "a stranger's is never carried out"
+    );
+}
+
+#[tokio::test]
+async fn a_power_off_that_is_dated_in_the_future_counts_as_of_now() {
+    let mut daemon = Daemon::among(20).await;
+    let before = daemon.beside("machine-1-2").power_offs.len();
+    apply(
+        &mut daemon.writers.remediations,
+        attempted(4, "Succeeded", -7_200),
+    );
+    assert_eq!(daemon.beside("machine-1-2").power_offs.len(), before + 1);
+}
+
+/// As another replica finds it.
+fn policy_that_tells_of_power_offs(hosts: &[usize]) -> Value {
+    let past = hosts.iter().enumerate().map(|(number, host)| {
+        json!({"remediation": format!("deleted-{number}"), "at": Timestamp::now(), "systemUUID": uuid(*host)})
+    });
+    json!({
+        "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "RemediationPolicy",
+        "metadata": {"name": "default"},
+        "spec": {"bmc": {"allowedNetworks": ["10.0.0.0/8"]}, "limits": {"maxPerWindow": 10, "maxConcurrent": 10}},
+        "status": {"powerOffs": past.collect::<Vec<_>>()},
+    })
+}
+
+#[tokio::test]
+async fn power_offs_of_deleted_remediations_count_after_a_hand_over() {
+    let mut daemon = Daemon::among(20).await;
+    let before = daemon.beside("machine-1-2").power_offs.len();
+    apply(
+        &mut daemon.writers.policies,
+        policy_that_tells_of_power_offs(&[7, 8]),
+    );
+    assert_eq!(daemon.beside("machine-1-2").power_offs.len(), before + 2);
+}
+
+#[tokio::test]
+async fn invariant_15_the_fourth_power_cycle_of_a_host_within_a_day_waits_whoever_asks() {
+    let mut daemon = Daemon::among(20).await;
+    // Two that were deleted, and one that a request of another name has made.
+    apply(
+        &mut daemon.writers.policies,
+        policy_that_tells_of_power_offs(&[1, 1]),
+    );
+    assert_eq!(daemon.held_up("machine-1-2"), None);
+    let mut other = attempted(1, "Succeeded", 3_600);
+    other["metadata"]["name"] = json!("by-hand");
+    other["metadata"]["uid"] = json!("by-hand");
+    apply(&mut daemon.writers.remediations, other);
+    let held_up = daemon.held_up("machine-1-2").expect("three within a day");
+    assert_eq!(held_up.reason, Reason::TooManyPowerCycles, "{held_up}");
+}
+
+/// One that manages itself with Cluster API, or two Clusters with one kubeconfig.
+#[tokio::test]
+async fn invariant_15_one_cluster_under_two_names_has_one_set_of_limits() {
+    let mut daemon = Daemon::among(20).await;
+    let before = daemon.beside("machine-1-2").begun;
+    let mut other = attempted(4, "Booting", 5);
+    other["status"]["subject"]["cluster"] = json!("blue");
+    apply(&mut daemon.writers.remediations, other);
+    let clusters = &daemon.parts.remediator.sources.clusters;
+    clusters.uid.set("here".to_owned()).unwrap();
+    let key = ClusterKey {
+        namespace: NAMESPACE.to_owned(),
+        name: "blue".to_owned(),
+    };
+    for (uid, expected) in [
+        (None, before),
+        (Some("elsewhere"), before),
+        (Some("here"), before + 1),
+    ] {
+        let nodes = NodeCluster {
+            of: Some(key.clone()),
+            uid: uid.map(ToOwned::to_owned),
+            ..clusters.own_nodes()
+        };
+        clusters.workload.show(&key, nodes);
+        assert_eq!(daemon.beside("machine-1-2").begun, expected, "{uid:?}");
+    }
+}
+
+#[tokio::test]
+async fn hosts_are_counted_by_what_describes_them() {
+    let mut daemon = Daemon::among(20).await;
+    let counted = |daemon: &Daemon| {
+        let fleet = daemon.beside("machine-1-2");
+        (fleet.hosts, fleet.unhealthy_hosts)
+    };
+    assert_eq!(counted(&daemon), (20, 1), "one Machine misses its Node");
+
+    delete(&mut daemon.writers.endpoints, endpoint(9, |_| {}));
+    assert_eq!(counted(&daemon), (19, 1));
+    let of_metal3 = machine(9, |machine| {
+        machine["spec"]["providerID"] = json!("baremetalhost:///metal/host-9/uid");
+    });
+    apply(&mut daemon.writers.openshift, of_metal3);
+    assert_eq!(counted(&daemon), (20, 1), "a BareMetalHost describes it");
+
+    delete(&mut daemon.writers.nodes, node(8, |_| {}));
+    assert_eq!(counted(&daemon), (20, 2), "its Machine misses it");
+    let installed_anew = machine(8, |machine| machine["status"] = json!({"phase": "Provisioning"}));
+    apply(&mut daemon.writers.openshift, installed_anew);
+    assert_eq!(counted(&daemon), (19, 1));
+
+    apply(&mut daemon.writers.nodes, bystander(1_000));
+    assert_eq!(counted(&daemon), (19, 1), "nothing describes it");
+    let named = endpoint(1_000, |endpoint| {
+        endpoint["spec"]["nodeName"] = json!("virtual-1000");
+        endpoint["spec"]["machineName"] = Value::Null;
+    });
+    apply(&mut daemon.writers.endpoints, named);
+    assert_eq!(counted(&daemon), (20, 1));
+
+    let elsewhere = json!({
+        "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "RemediationPolicy",
+        "metadata": {"name": "default"},
+        "spec": {
+            "bmc": {"allowedNetworks": ["10.0.0.0/8"]}, "allowed": {"namespaces": {"endpoints": ["elsewhere"]}},
+        },
+    });
+    apply(&mut daemon.writers.policies, elsewhere);
+    assert_eq!(counted(&daemon), (1, 0), "endpoints are not used where they are");
 }

@@ -4,31 +4,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt as _;
 use remediator_api::PowerCycleRemediation;
 use remediator_api::remediation_policy::POLICY_NAME;
 use remediator_api::target_ref::begun;
 use remediator_core::admission::{Key, OfCluster, Remediation, Stage};
-use remediator_core::brakes::{Domain, FAILED_FOR, Fleet, Limits};
+use remediator_core::brakes::{Domain, FAILED_FOR, Fleet, Limits, OwnView};
 use remediator_core::journal::Subject;
 use remediator_core::phase::Phase;
 
-use super::{Held, stage};
+use super::{Held, past, stage};
 use crate::clusters::node_cluster::NodeCluster;
 use crate::snapshot::Sources;
 use crate::snapshot::known_hosts::{Basis, HostsOfCluster};
 use crate::watch::caches::{self, Guarded, readable};
 use crate::watch::indexes::{NodeIndex, RemediationIndex, cluster_of, failed_at, power_offs, spans};
 use crate::watch::lookup;
-
-/// A power-off that this process has sent.
-#[derive(Debug)]
-pub(super) struct SentPowerOff {
-    pub(super) cluster: OfCluster,
-    pub(super) uid: String,
-    pub(super) at: Timestamp,
-}
 
 /// When there was last a storm in each cluster.
 #[derive(Debug, Default)]
@@ -48,6 +40,12 @@ pub(super) fn cluster_of_nodes(nodes: &NodeCluster) -> OfCluster {
     cluster.map(|of| (of.namespace.clone(), of.name.clone()))
 }
 
+/// All names of the cluster of these Nodes: its limits hold for all of them together.
+pub(super) fn names_of(sources: &Sources, nodes: &NodeCluster) -> BTreeSet<OfCluster> {
+    let same = sources.clusters.under_every_name(nodes);
+    same.iter().map(cluster_of_nodes).collect()
+}
+
 /// What is there of one cluster beside a remediation; none where the whole cluster is looked at.
 pub(super) fn fleet(
     (sources, limits): (&Sources, &Limits),
@@ -60,10 +58,11 @@ pub(super) fn fleet(
     if let Some(own) = own {
         held.clusters.insert(own.uid.clone(), cluster.clone());
     }
+    let names = names_of(sources, nodes);
     let others = Others {
         sources,
         own: own.map(|own| own.uid.as_str()),
-        cluster: &cluster,
+        names: &names,
         held,
     };
     let admitted = others.admitted();
@@ -74,6 +73,7 @@ pub(super) fn fleet(
             .find(node)
             .map(|node| node.labels().get(&limits.domain_label).cloned())
     };
+    let unreadable = others.unreadable();
     let domain = own.and_then(|own| own.domain.clone());
     let known = known_hosts(sources, limits, nodes, domain.as_deref());
     let domain = domain.map(|name| {
@@ -82,7 +82,11 @@ pub(super) fn fleet(
         let at_work = others.nodes_at_work(&admitted);
         let domain = Domain {
             hosts: known.in_domain,
-            at_work: at_work.iter().filter(may_be_there).count(),
+            at_work: at_work
+                .iter()
+                .filter(may_be_there)
+                .count()
+                .saturating_add(unreadable),
             unhealthy_since: known.latest_in_domain.clone(),
         };
         (name, domain)
@@ -92,19 +96,64 @@ pub(super) fn fleet(
         unhealthy_hosts: known.unhealthy,
         nodes: nodes.nodes.len(),
         unhealthy: nodes.nodes.count(&NodeIndex::NotReady),
-        begun: others.begun().saturating_add(admitted.len()),
+        begun: others
+            .begun()
+            .saturating_add(admitted.len())
+            .saturating_add(unreadable),
         between_attempts: others.between_attempts(),
         power_offs,
-        failed: others.failed(now),
+        failed: others.failed(now, nodes),
         domains: domain.into_iter().collect(),
+        view: own_view(sources, nodes),
         watched_since: held.watched_since,
         last_storm: None,
     };
     if limits.is_storm(&fleet) {
-        held.storms.0.insert(cluster.clone(), now);
+        held.storms.0.insert(cluster, now);
     }
-    fleet.last_storm = held.storms.0.get(&cluster).copied();
+    fleet.last_storm = names
+        .iter()
+        .filter_map(|name| held.storms.0.get(name))
+        .max()
+        .copied();
     fleet
+}
+
+/// Whether it may be this process that cannot see.
+fn own_view(sources: &Sources, nodes: &NodeCluster) -> OwnView {
+    let control_plane = nodes.nodes.by(&NodeIndex::ControlPlane);
+    let last_renewal = sources.lead.last_renewal();
+    OwnView {
+        last_renewal: last_renewal.and_then(|ago| SignedDuration::try_from(ago).ok()),
+        control_plane: control_plane.len(),
+        control_plane_ready: readable(&control_plane).filter(|node| node.is_ready()).count(),
+    }
+}
+
+/// The failure domains of the hosts of a cluster that act or were admitted.
+pub(super) fn domains_at_work(
+    (sources, limits): (&Sources, &Limits),
+    nodes: &NodeCluster,
+    held: &Held,
+) -> BTreeMap<String, Domain> {
+    let others = Others {
+        sources,
+        own: None,
+        names: &names_of(sources, nodes),
+        held,
+    };
+    let mut domains = BTreeMap::<String, Domain>::new();
+    for name in others.nodes_at_work(&others.admitted()) {
+        let node = nodes.find(&name);
+        if let Some(domain) = node.and_then(|node| node.labels().get(&limits.domain_label).cloned()) {
+            let domain = domains.entry(domain).or_default();
+            domain.at_work = domain.at_work.saturating_add(1);
+        }
+    }
+    for (name, domain) in &mut domains {
+        domain.hosts = known_hosts(sources, limits, nodes, Some(name)).in_domain;
+    }
+    domains
 }
 
 /// The hosts of a cluster, by what the policy in force says.
@@ -117,7 +166,20 @@ fn known_hosts(
     let policy = caches::find(&sources.caches.policies, None, POLICY_NAME);
     let policy = policy.as_ref().and_then(|policy| policy.0.as_ref().ok());
     let basis = Basis::new(&limits.domain_label, policy.map(|policy| &policy.spec.allowed));
-    sources.known_hosts.count(nodes, &basis, domain)
+    let under_every_name = sources.clusters.under_every_name(nodes).into_iter();
+    let counts = under_every_name.map(|nodes| sources.known_hosts.count(&nodes, &basis, domain));
+    // Under each name other objects describe hosts of it, and of most they are the same.
+    counts.reduce(HostsOfCluster::of_same).unwrap_or_default()
+}
+
+/// Whether a Node is Ready with a boot of its own since a power-off.
+fn has_rebooted(nodes: &NodeCluster, subject: &Subject) -> bool {
+    let node = subject.node_name().and_then(|name| nodes.find(name));
+    let node = node.as_ref().and_then(|node| node.0.as_ref().ok());
+    let boot = node
+        .filter(|node| node.is_ready())
+        .map(|node| &node.status.node_info.boot_id);
+    boot.is_some_and(|boot| subject.boot_before() != Some(boot.as_str()))
 }
 
 /// The Node among what a remediation works on.
@@ -132,7 +194,8 @@ pub(super) fn node_of(keys: &BTreeSet<Key>) -> Option<&str> {
 struct Others<'a> {
     sources: &'a Sources,
     own: Option<&'a str>,
-    cluster: &'a OfCluster,
+    /// The cluster, under every name.
+    names: &'a BTreeSet<OfCluster>,
     held: &'a Held,
 }
 
@@ -152,13 +215,12 @@ impl<'a> Others<'a> {
 
     /// How many act.
     fn begun(&self) -> usize {
-        self.at_stage(RemediationIndex::AtWork(self.cluster.clone()), Stage::Begun)
+        self.at_stage(RemediationIndex::AtWork, Stage::Begun)
     }
 
     /// How many are between two attempts, and were not admitted to the next one.
     fn between_attempts(&self) -> usize {
-        let key = RemediationIndex::BetweenAttempts(self.cluster.clone());
-        let all = self.at_stage(key, Stage::BetweenAttempts);
+        let all = self.at_stage(RemediationIndex::BetweenAttempts, Stage::BetweenAttempts);
         let admitted = self
             .held
             .by_uid
@@ -166,17 +228,38 @@ impl<'a> Others<'a> {
             .filter(|uid| Some(uid.as_str()) != self.own);
         let counted_twice = admitted.filter(|uid| {
             let seen = self.seen(uid);
-            let is_here = self.held.clusters.get(*uid) == Some(self.cluster);
+            let of = self.held.clusters.get(*uid);
+            let is_here = of.is_some_and(|of| self.names.contains(of));
             is_here && readable(seen.as_slice()).any(|one| stage(one) == Stage::BetweenAttempts)
         });
         all.saturating_sub(counted_twice.count())
     }
 
-    fn at_stage(&self, key: RemediationIndex, counted: Stage) -> usize {
+    fn at_stage(&self, key: fn(OfCluster) -> RemediationIndex, counted: Stage) -> usize {
         let own = self.own.and_then(|uid| self.seen(uid));
         let is_own = readable(own.as_slice()).any(|own| stage(own) == counted);
-        let all = self.sources.caches.remediations.count(&key);
+        let remediations = &self.sources.caches.remediations;
+        let counts = self.names.iter().map(|of| remediations.count(&key(of.clone())));
+        let all: usize = counts.sum();
         all.saturating_sub(usize::from(is_own))
+    }
+
+    /// How many cannot be read, where remediations are carried out: each may be at work in any cluster and domain.
+    fn unreadable(&self) -> usize {
+        let policy = caches::find(&self.sources.caches.policies, None, POLICY_NAME);
+        let policy = policy.as_ref().and_then(|policy| policy.0.as_ref().ok());
+        let allowed = policy.map(|policy| &policy.spec.allowed.namespaces);
+        let lists = |listed: Option<&BTreeSet<String>>, namespace: &str| {
+            listed.is_none_or(|listed| listed.contains(namespace))
+        };
+        let unreadable = self.sources.caches.remediations.unreadable();
+        let may_act = unreadable.iter().filter(|one| {
+            let namespace = one.namespace().unwrap_or_default();
+            allowed.is_none_or(|allowed| {
+                lists(allowed.machines.as_ref(), &namespace) || lists(allowed.requests.as_ref(), &namespace)
+            })
+        });
+        may_act.count()
     }
 
     /// What was admitted to something and is not counted yet as having begun.
@@ -190,7 +273,8 @@ impl<'a> Others<'a> {
         };
         let held = self.held.by_uid.iter();
         let of_others = held.filter(|(uid, _)| Some(uid.as_str()) != self.own);
-        let here = of_others.filter(|(uid, _)| self.held.clusters.get(*uid) == Some(self.cluster));
+        let of = |uid: &str| self.held.clusters.get(uid);
+        let here = of_others.filter(|(uid, _)| of(uid).is_some_and(|of| self.names.contains(of)));
         let uncounted = here.filter(|(uid, _)| !is_counted(uid));
         uncounted.map(|(_, keys)| keys).collect()
     }
@@ -201,7 +285,7 @@ impl<'a> Others<'a> {
         let mut found = BTreeMap::new();
         for span in spans(from, now) {
             for one in readable(&self.by(&RemediationIndex::PoweredOff(span))) {
-                let Some(journal) = one.journal().filter(|_| cluster_of(one) == *self.cluster) else {
+                let Some(journal) = one.journal().filter(|_| self.names.contains(&cluster_of(one))) else {
                     continue;
                 };
                 // The attempt that is asked about is not an earlier one.
@@ -210,27 +294,34 @@ impl<'a> Others<'a> {
                 found.insert(one.uid(), begun.filter(|at| *at >= from).collect::<Vec<_>>());
             }
         }
-        let sent = self.held.sent.iter();
-        let sent = sent.filter(|sent| sent.cluster == *self.cluster && sent.at >= from);
-        let gone = sent.filter(|sent| self.seen(&sent.uid).is_none());
+        let gone = past::of_deleted(self.sources, self.held, now).into_iter();
+        let gone = gone.filter(|sent| self.names.contains(&sent.cluster) && sent.at >= from);
         let there = found.into_values().flatten();
         there.chain(gone.map(|sent| sent.at)).collect()
     }
 
-    fn failed(&self, now: Timestamp) -> Vec<Timestamp> {
+    /// Those whose host did not return. Who was taken back watches its Node no more: whether that is back is seen here.
+    fn failed(&self, now: Timestamp, nodes: &NodeCluster) -> Vec<Timestamp> {
+        let is_back = |one: &PowerCycleRemediation| {
+            let is_watched = matches!(stage(one), Stage::Failed(_) | Stage::Begun);
+            !is_watched && begun(one).is_some_and(|subject| has_rebooted(nodes, subject))
+        };
         let from = now.saturating_sub(FAILED_FOR).unwrap_or(Timestamp::MIN);
         let mut found = Vec::new();
         for span in spans(from, now) {
             let others = self.by(&RemediationIndex::Failed(span));
-            let here = readable(&others).filter(|one| !self.is_own(one) && cluster_of(one) == *self.cluster);
-            found.extend(here.filter_map(|one| failed_at(one, one.journal()?)));
+            let here =
+                readable(&others).filter(|one| !self.is_own(one) && self.names.contains(&cluster_of(one)));
+            let missed = here.filter(|one| !is_back(one));
+            found.extend(missed.filter_map(|one| failed_at(one.journal()?)));
         }
         found
     }
 
     /// The Nodes of those that act or were admitted.
     fn nodes_at_work(&self, admitted: &[&BTreeSet<Key>]) -> Vec<String> {
-        let at_work = self.by(&RemediationIndex::AtWork(self.cluster.clone()));
+        let keys = self.names.iter().cloned().map(RemediationIndex::AtWork);
+        let at_work = self.sources.caches.remediations.by_any(keys);
         let others = readable(&at_work).filter(|one| !self.is_own(one));
         let nodes = others.filter_map(|other| begun(other).and_then(Subject::node_name));
         let nodes: Vec<String> = nodes.map(ToOwned::to_owned).collect();

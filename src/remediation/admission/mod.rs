@@ -3,13 +3,15 @@
 
 mod fleet;
 mod own_node;
+mod past;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use kube::ResourceExt as _;
 use remediator_api::PowerCycleRemediation;
+use remediator_api::remediation_policy::{PastPowerOff, UsedLimits};
 use remediator_api::target_ref::{about, begun, is_taken_back};
 use remediator_api::views::cluster_api::ClusterKey;
 use remediator_api::views::{Node, roles};
@@ -19,23 +21,19 @@ use remediator_core::admission::{
 use remediator_core::brakes::{Claim, Fleet, Limits};
 use remediator_core::decision::{Act, Decision, Observation};
 use remediator_core::facts::{Lookup, Obstacle};
-use remediator_core::identity::SystemUuid;
 use remediator_core::journal::Subject;
 use remediator_core::phase::{Phase, Reason};
 
 use crate::bmc_access::host::ResolvedHost;
 use crate::clusters::node_cluster::NodeCluster;
-use crate::remediation::Remediator;
-use crate::remediation::admission::fleet::SentPowerOff;
+use crate::remediation::admission::own_node::uuid_of;
+use crate::remediation::admission::past::SentPowerOff;
 use crate::snapshot::Sources;
 use crate::snapshot::remediation_history::unreadable_remediations;
 use crate::watch::caches::{Caches, Guarded, readable};
 use crate::watch::indexes::{RemediationIndex, bmc_key, cluster_of};
 use crate::watch::lookup;
 use crate::watch::machine_key::machine_key;
-
-/// The longest that `spec.limits.window` may be.
-const LONGEST_WINDOW: SignedDuration = SignedDuration::from_hours(24);
 
 /// Who was admitted, and to what. The caches show who has begun, also after a restart; this tells apart those
 /// whom they do not show yet. It is kept until the remediation takes it back or is over, and not only until its
@@ -47,6 +45,8 @@ pub(crate) struct Admitted {
 
 /// What the admission goes by, beside the remediation that is decided about.
 struct Surroundings {
+    /// When its host was powered off by others.
+    power_offs_of_host: Vec<Timestamp>,
     others: Vec<Remediation>,
     unreadable: Vec<Unreadable>,
     fleet: Result<Fleet, Obstacle>,
@@ -108,10 +108,12 @@ impl Admitted {
             .map_or(own.clone(), |nodes| placed(own, nodes, &limits));
         self.decide(&own, |held| {
             let now = sources.clock.now();
+            let power_offs_of_host = past::of_host(sources, held, &own, now);
             let fleet = nodes.map(|nodes| fleet::fleet((sources, &limits), Some(&own), &nodes, held));
             // Only what has asked has another replica take over: the rest may never come to that.
             let heeds_own_node = own.asks || held.on_own_node.has_asked(&own.uid, now);
             Surroundings {
+                power_offs_of_host,
                 others: others(&sources.caches, &own, held),
                 unreadable: unreadable_remediations(&sources.caches),
                 fleet,
@@ -157,6 +159,7 @@ impl Admitted {
         let own = placed(of_caches(remediation), nodes, &limits);
         let journal = remediation.journal();
         let claim = Claim {
+            power_offs_of_host: past::of_host(sources, &self.lock(), &own, sources.clock.now()),
             // It was, until this attempt.
             is_between_attempts: journal.is_some_and(|journal| !journal.failed_attempts.is_empty()),
             ..own.claim()
@@ -169,16 +172,34 @@ impl Admitted {
     }
 
     /// A power-off goes out: it counts also if its remediation is deleted soon.
-    pub(crate) fn note_power_off(&self, uid: &str, now: Timestamp) {
+    pub(crate) fn note_power_off(&self, remediation: &PowerCycleRemediation, now: Timestamp) {
         let mut held = self.lock();
-        let cluster = held.clusters.get(uid).cloned().unwrap_or_default();
-        held.sent
-            .retain(|sent| now.duration_since(sent.at) < LONGEST_WINDOW);
+        let host = begun(remediation).and_then(Subject::uuid);
+        held.sent.retain(|sent| sent.is_young(now));
         held.sent.push(SentPowerOff {
-            cluster,
-            uid: uid.to_owned(),
+            cluster: cluster_of(remediation),
+            uid: remediation.uid().unwrap_or_default(),
             at: now,
+            host: host.map(|uuid| uuid.in_either_order()),
         });
+    }
+
+    /// What the status of the policy has to say of the limits, and of power-offs whose remediations are deleted.
+    pub(crate) fn for_status(&self, sources: &Sources) -> (UsedLimits, Vec<PastPowerOff>) {
+        let (limits, now) = (fleet::limits(sources), sources.clock.now());
+        let nodes = sources.clusters.own_nodes();
+        let mut held = self.lock();
+        let mut fleet = fleet::fleet((sources, &limits), None, &nodes, &mut held);
+        fleet.domains = fleet::domains_at_work((sources, &limits), &nodes, &held);
+        let told = limits.told(&fleet, now);
+        let used = UsedLimits {
+            concurrent: told.at_once,
+            window: told.in_window,
+            unhealthy_hosts: told.unhealthy,
+            failed: told.failed,
+            failure_domains: told.domains,
+        };
+        (used, past::to_write(sources, &held, now))
     }
 
     /// A remediation begins to command the power of a host. Whoever brought it back before has no say any more.
@@ -210,6 +231,7 @@ impl Admitted {
     fn decide(&self, own: &Remediation, look: impl FnOnce(&mut Held) -> Surroundings) -> Reply {
         let mut held = self.lock();
         let Surroundings {
+            power_offs_of_host,
             others: mut all,
             unreadable,
             fleet,
@@ -234,6 +256,7 @@ impl Admitted {
         let is_admitted = held.of(&own.uid) == Some(&own.keys);
         all.push(Remediation {
             stage: if is_admitted { Stage::Admitted } else { own.stage },
+            power_offs_of_host,
             ..own.clone()
         });
         let situation = Situation {
@@ -336,13 +359,13 @@ impl Held {
 }
 
 /// Another remediation that is at work where this one has failed and is to be escalated.
-pub(crate) fn beside_escalation(context: &Remediator, remediation: &PowerCycleRemediation) -> Reply {
+pub(crate) fn beside_escalation(sources: &Sources, remediation: &PowerCycleRemediation) -> Reply {
     let journal = remediation.journal();
     if journal.is_none_or(|journal| journal.open_escalation().is_none()) {
         return Reply::NotAsked;
     }
     let own = of_caches(remediation);
-    let others = others(&context.sources.caches, &own, &Held::default());
+    let others = others(&sources.caches, &own, &Held::default());
     at_work_beside(&own, &others).map_or(Reply::NotAsked, Reply::Denied)
 }
 
@@ -399,6 +422,7 @@ fn of_caches(remediation: &PowerCycleRemediation) -> Remediation {
         keys: keys_of_begun(remediation),
         cluster: cluster_of(remediation),
         domain: None,
+        power_offs_of_host: Vec::new(),
         stage: stage(remediation),
         asks: false,
     }
@@ -443,17 +467,23 @@ fn wanting(sources: &Sources, remediation: &PowerCycleRemediation, host: &Resolv
             control_plane.get_or_insert(of);
         }
     }
-    keys.extend(control_plane.map(control_plane_key));
+    if let Some(of) = control_plane {
+        // One cluster under two names has one control plane.
+        let nodes = sources.clusters.nodes_of(remediation).ok();
+        let same_cluster = nodes
+            .map(|nodes| fleet::names_of(sources, &nodes))
+            .unwrap_or_default();
+        keys.insert(control_plane_key(of));
+        keys.extend(
+            same_cluster
+                .into_iter()
+                .map(|cluster| Key::ControlPlane { cluster }),
+        );
+    }
     Remediation {
         keys,
         ..of_caches(remediation)
     }
-}
-
-/// The system UUID that a Node says.
-fn uuid_of(node: &Guarded<Node>) -> Option<SystemUuid> {
-    let node = node.0.as_ref().ok()?;
-    SystemUuid::parse(&node.status.node_info.system_uuid).ok()
 }
 
 /// What something was begun on. It is by the journal alone: what a remediation asks for may be edited meanwhile, also by

@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use remediator_api::views::Node;
 use remediator_core::admission::{Key, OwnNode};
+use remediator_core::identity::SystemUuid;
 
-use super::uuid_of;
 use crate::snapshot::Sources;
+use crate::watch::caches::Guarded;
 
 /// For so long it counts that a remediation has asked; then everything about it is examined again.
 const COUNTS: SignedDuration = SignedDuration::from_secs(30);
@@ -27,6 +28,12 @@ pub(super) fn of(sources: &Sources) -> Option<OwnNode> {
         keys: host.as_ref().map(Key::host).into_iter().chain([node]).collect(),
         is_unhealthy: here.is_some_and(|node| !node.0.as_ref().is_ok_and(Node::is_ready)),
     })
+}
+
+/// The system UUID that a Node says.
+pub(super) fn uuid_of(node: &Guarded<Node>) -> Option<SystemUuid> {
+    let node = node.0.as_ref().ok()?;
+    SystemUuid::parse(&node.status.node_info.system_uuid).ok()
 }
 
 /// Who has asked a short time ago and is for another replica.

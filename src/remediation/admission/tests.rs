@@ -1,3 +1,4 @@
+use remediator_core::identity::SystemUuid;
 use remediator_core::journal::Journal;
 use remediator_core::phase::Reason;
 
@@ -16,6 +17,7 @@ fn one(uid: &str, stage: Stage) -> Remediation {
         keys: [Key::Bmc("10.0.0.1".to_owned())].into(),
         cluster: None,
         domain: None,
+        power_offs_of_host: Vec::new(),
         stage,
         asks: false,
     }
@@ -24,6 +26,7 @@ fn one(uid: &str, stage: Stage) -> Remediation {
 /// Where nothing brakes.
 fn beside(others: Vec<Remediation>, unreadable: Vec<Unreadable>) -> Surroundings {
     Surroundings {
+        power_offs_of_host: Vec::new(),
         others,
         unreadable,
         fleet: Ok(Fleet::default()),
@@ -277,7 +280,7 @@ fn invariant_14_the_bmc_of_a_word_holds_nobody_up_until_it_has_answered() {
         apply(&mut writers.remediations, begun);
         let own = Remediation {
             asks: true,
-            keys: [Key::Bmc("10.0.0.2".to_owned())].into(),
+            keys: [Key::Bmc(bmc_key("10.0.0.2"))].into(),
             ..one("own", Stage::Waiting)
         };
         let reply = told_by(&caches, &own);
@@ -363,7 +366,7 @@ proptest! {
             let Ok(own) = serde_json::from_value::<PowerCycleRemediation>(own) else { continue };
             let (about, namespace) = (about(&own), own.namespace().unwrap_or_default());
             let mut own = Remediation { asks, ..of_caches(&own) };
-            own.keys.insert(Key::Bmc(format!("10.0.0.{bmc}")));
+            own.keys.insert(Key::Bmc(bmc_key(&format!("10.0.0.{bmc}"))));
             own.keys.extend(SystemUuid::parse(&uuid(bmc)).as_ref().map(Key::host));
             own.keys.extend(about.node.map(|node| node_key(None, node)));
             own.keys.extend(about.machine.map(|name| Key::Machine { namespace, name }));

@@ -8,11 +8,11 @@ use jiff::Timestamp;
 use kube::ResourceExt as _;
 use remediator_api::target_ref::{about, to_bring_back};
 use remediator_api::views::Machine;
-use remediator_api::{BMCEndpoint, PowerCycleRemediation, keys};
+use remediator_api::{BMCEndpoint, PowerCycleRemediation};
 use remediator_bmc::ServerTrust;
 use remediator_core::facts::{Host, Lookup, Obstacle};
 use remediator_core::identity::SystemUuid;
-use remediator_core::metal3::{HostName, HostReference, Signposts, host_reference};
+use remediator_core::metal3::{HostName, HostReference};
 use remediator_core::phase::Reason;
 pub(crate) use sole::{EndpointReads, LISTING_ENDPOINTS, still_sole};
 
@@ -124,18 +124,7 @@ pub(crate) fn by_statement(sources: &Sources, machine: &Machine) -> Result<Host,
 
 /// The BareMetalHost that a Machine refers to, if it does; an obstacle where the reference is malformed.
 pub(crate) fn reference(machine: &Machine) -> Result<Option<HostReference>, Obstacle> {
-    let annotation = machine.annotations().get(keys::BARE_METAL_HOST_ANNOTATION);
-    host_reference(Signposts {
-        namespace: &machine.namespace().unwrap_or_default(),
-        provider_id: machine.spec.provider_id.as_deref(),
-        annotation: annotation.map(String::as_str),
-        metal3_machine: metal3_machine(machine),
-    })
-}
-
-fn metal3_machine(machine: &Machine) -> Option<&str> {
-    let infrastructure = machine.spec.cluster_api.as_ref()?.infrastructure.as_ref()?;
-    (infrastructure.kind == "Metal3Machine").then_some(infrastructure.name.as_str())
+    machine.bare_metal_host()
 }
 
 /// Resolves the host of a Machine that refers to no BareMetalHost, or of a Node.

@@ -76,6 +76,22 @@ pub(crate) struct HostsOfCluster {
     pub(crate) latest_in_domain: Vec<Timestamp>,
 }
 
+impl HostsOfCluster {
+    /// Of one cluster that was counted under two names.
+    pub(crate) fn of_same(self, other: Self) -> Self {
+        let (more, less) = if self.hosts >= other.hosts {
+            (self, other)
+        } else {
+            (other, self)
+        };
+        Self {
+            unhealthy: more.unhealthy.max(less.unhealthy),
+            in_domain: more.in_domain.max(less.in_domain),
+            ..more
+        }
+    }
+}
+
 impl Count {
     /// Counts a host as it is now; nothing, where it is none.
     pub(super) fn set(&mut self, which: Which, now: Option<Host>) {

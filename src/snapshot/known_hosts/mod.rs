@@ -22,7 +22,6 @@ use remediator_core::machine_api::MachineApi;
 pub(crate) use self::count::HostsOfCluster;
 use self::count::{Count, Host, Which};
 use crate::clusters::node_cluster::NodeCluster;
-use crate::snapshot::host;
 use crate::watch::caches::{Caches, Guarded};
 use crate::watch::indexed_store::{Change, IndexedStore};
 use crate::watch::indexes::{EndpointIndex, MachineIndex};
@@ -251,7 +250,7 @@ fn is_described(basis: &Basis, caches: &Caches, machine: &Machine) -> bool {
     if !lists(basis.machines.as_ref(), Some(&namespace)) {
         return false;
     }
-    if matches!(host::reference(machine), Ok(Some(_))) {
+    if matches!(machine.bare_metal_host(), Ok(Some(_))) {
         return true;
     }
     let by_name = EndpointIndex::Machine(namespace.clone(), machine.name_any());

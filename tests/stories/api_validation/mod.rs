@@ -162,7 +162,7 @@ async fn defaults_are_filled_in() -> world::Outcome {
     }, "controlPlane": "Refuse", "allowed": {"namespaces": {}}, "limits": {
         "maxConcurrent": "10%", "maxPerWindow": "10%", "window": "600s",
         "failureDomain": {"label": "topology.kubernetes.io/zone", "maxConcurrent": "5%"},
-        "maxUnhealthy": "30%", "coolDown": "120s", "startupHold": "60s", "maxFailed": "10%",
+        "maxUnhealthy": "30%", "coolDown": "120s", "startupHold": "60s", "maxFailed": "10%", "maxPerHost": 3,
     }});
     assert_eq!(policy.data["spec"], limits);
     assert_eq!(endpoint.data["spec"]["tls"], json!({"insecureSkipVerify": false}));

@@ -37,7 +37,7 @@ pub fn policy_for(protocols: &[&str]) -> Value {
 fn no_limits() -> Value {
     json!({
         "maxConcurrent": 10_000, "maxPerWindow": 10_000, "failureDomain": {"maxConcurrent": 10_000},
-        "maxUnhealthy": 10_000, "maxFailed": 10_000, "coolDown": "0s", "startupHold": "0s",
+        "maxUnhealthy": 10_000, "maxFailed": 10_000, "coolDown": "0s", "startupHold": "0s", "maxPerHost": 1000,
     })
 }
 

@@ -1,11 +1,12 @@
 //! RemediationPolicy: the administrator's limits.
 
 use ipnet::IpNet;
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::ConditionsStatus;
 use super::limits_spec::LimitsSpec;
 use super::readiness_rules::ReadinessRules;
 use super::strategy_spec::StrategySpec;
@@ -26,7 +27,7 @@ pub const POLICY_NAME: &str = "default";
     version = "v1alpha1",
     kind = "RemediationPolicy",
     plural = "remediationpolicies",
-    status = "ConditionsStatus",
+    status = "PolicyStatus",
     shortname = "rpol",
     category = "remediation",
     doc = "RemediationPolicy holds the administrator's limits. The one named default counts; without it nothing is powered.",
@@ -55,11 +56,48 @@ pub const POLICY_NAME: &str = "default";
         description = "Whether the limits let a remediation begin"
     ),
     printcolumn(
+        name = "Why",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"RemediationAllowed\")].reason",
+        description = "What holds everything up, if something does"
+    ),
+    printcolumn(
+        name = "At work",
+        type_ = "string",
+        json_path = ".status.used.concurrent",
+        description = "Hosts under remediation, of those that may be at once"
+    ),
+    printcolumn(
+        name = "Window",
+        type_ = "string",
+        json_path = ".status.used.window",
+        description = "Power-offs within the window, of those that may be"
+    ),
+    printcolumn(
+        name = "Unhealthy",
+        type_ = "string",
+        json_path = ".status.used.unhealthyHosts",
+        description = "Hosts that are unhealthy, of those with which something may begin"
+    ),
+    printcolumn(
+        name = "Failed",
+        type_ = "string",
+        json_path = ".status.used.failed",
+        description = "Hosts that did not return within a day, of those with which nothing begins"
+    ),
+    printcolumn(
+        name = "Domains",
+        type_ = "string",
+        json_path = ".status.used.failureDomains",
+        priority = 1,
+        description = "Hosts under remediation in each failure domain that has any, of those that may be"
+    ),
+    printcolumn(
         name = "Limits",
         type_ = "string",
         json_path = ".status.conditions[?(@.type==\"RemediationAllowed\")].message",
         priority = 1,
-        description = "What is used of the limits"
+        description = "What is used of the limits, what holds everything up, and how it is reset"
     ),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
@@ -107,6 +145,76 @@ impl RemediationPolicySpec {
         })?;
         Ok(strategy)
     }
+}
+
+/// What the daemon says of the policy.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PolicyStatus {
+    /// The generation of the spec that the status speaks of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// `Accepted`: whether the policy is valid and in force. `RemediationAllowed`: whether its limits let a remediation of
+    /// the daemon's own cluster begin. `RoleComplete`: whether the daemon may watch all that it needs. `HealthChecker`
+    /// and `ClusterAPIHealthChecker`: whether it evaluates MachineHealthChecks. `HealthChecksServed`: whether somebody
+    /// evaluates each that asks for power cycles.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    #[schemars(length(max = 16))]
+    pub conditions: Vec<Condition>,
+    /// What is used of the limits in the daemon's own cluster, each as `1 of 10`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used: Option<UsedLimits>,
+    /// Power-offs of the last day whose remediations are deleted: they count all the same, also after another replica
+    /// has taken over.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = MOST_POWER_OFFS))]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    pub power_offs: Vec<PastPowerOff>,
+}
+
+/// As many [`PolicyStatus::power_offs`] are kept.
+pub const MOST_POWER_OFFS: usize = 1_000;
+
+/// What is used of the limits.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct UsedLimits {
+    /// Of `maxConcurrent`.
+    #[schemars(length(max = 64))]
+    pub concurrent: String,
+    /// Of `maxPerWindow`.
+    #[schemars(length(max = 64))]
+    pub window: String,
+    /// Of `maxUnhealthy`, of the hosts.
+    #[schemars(length(max = 64))]
+    pub unhealthy_hosts: String,
+    /// Of `maxFailed`.
+    #[schemars(length(max = 64))]
+    pub failed: String,
+    /// Of `failureDomain.maxConcurrent`, for each domain with hosts under remediation.
+    #[schemars(length(max = 4096))]
+    pub failure_domains: String,
+}
+
+/// A power-off whose remediation is deleted.
+#[derive(JsonSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PastPowerOff {
+    /// UID of the remediation.
+    #[schemars(length(max = 64))]
+    pub remediation: String,
+    /// When it was sent.
+    #[schemars(with = "String", length(max = 64), extend("format" = "date-time"))]
+    pub at: Timestamp,
+    /// Namespace and name of the Cluster of the Node, `namespace/name`; none for the daemon's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 320))]
+    pub cluster: Option<String>,
+    /// System UUID of the host.
+    #[serde(default, rename = "systemUUID", skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
+    pub system_uuid: Option<String>,
 }
 
 /// Rules for talking to BMCs.

@@ -123,6 +123,8 @@ pub struct Remediation {
     pub cluster: OfCluster,
     /// The failure domain of its Node, if it has one.
     pub domain: Option<String>,
+    /// When its host was powered off by others within a day.
+    pub power_offs_of_host: Vec<Timestamp>,
     /// Where it stands.
     pub stage: Stage,
     /// Everything else about it was examined and found in order, and it wants to begin now.
@@ -134,6 +136,7 @@ impl Remediation {
     pub fn claim(&self) -> Claim {
         Claim {
             domain: self.domain.clone(),
+            power_offs_of_host: self.power_offs_of_host.clone(),
             is_between_attempts: self.stage == Stage::BetweenAttempts,
         }
     }
@@ -329,15 +332,16 @@ pub fn admit(situation: &Situation<'_>) -> Replies {
     replies
 }
 
-/// What holds up one that has begun nothing now.
+/// What holds up one that wants to begin. One whose earlier attempt may have left its host off makes the next one only as
+/// the brakes allow; bringing the host back asks nobody.
 fn braked(
     situation: &Situation<'_>,
     one: &Remediation,
     fleet: Option<&Result<Fleet, Obstacle>>,
 ) -> Option<Obstacle> {
     match one.stage {
-        Stage::Waiting | Stage::BetweenAttempts => {}
-        Stage::Admitted | Stage::Begun | Stage::Failed(_) | Stage::Over => return None,
+        Stage::Waiting | Stage::BetweenAttempts | Stage::Begun => {}
+        Stage::Admitted | Stage::Failed(_) | Stage::Over => return None,
     }
     let allowed = match fleet {
         Some(Ok(fleet)) => situation.limits.allow(fleet, &one.claim(), situation.now),

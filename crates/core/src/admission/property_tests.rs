@@ -81,6 +81,7 @@ fn remediations() -> impl Strategy<Value = Vec<Remediation>> {
                 keys,
                 cluster: None,
                 domain: None,
+                power_offs_of_host: Vec::new(),
                 stage,
                 asks,
             });
@@ -144,6 +145,7 @@ proptest! {
             keys,
             cluster: None,
             domain: None,
+            power_offs_of_host: Vec::new(),
             stage: Stage::Waiting,
             asks: true,
         });

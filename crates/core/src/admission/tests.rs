@@ -31,6 +31,7 @@ fn one(uid: &str, created: i64, stage: Stage, keys: &[Key]) -> Remediation {
         keys: keys.iter().cloned().collect(),
         cluster: None,
         domain: None,
+        power_offs_of_host: Vec::new(),
         stage,
         asks: false,
     }
@@ -388,6 +389,19 @@ fn invariant_15_of_ten_thousand_that_fall_silent_at_once_none_is_admitted() {
     let replies = decided(&many_ask(10_000), &[(None, Ok(fleet))].into(), None);
     assert_eq!(replies.len(), 10_000);
     assert_eq!(admitted(&replies), 0);
+}
+
+/// An earlier attempt may have left the host off, and the next one is asked for.
+#[test]
+fn the_next_attempt_is_braked_also_where_the_host_may_be_off() {
+    let mut fleets = hundred();
+    let own = [asking("own", 0, Stage::Begun, &[node("1")])];
+    assert_eq!(decided(&own, &fleets, None)["own"], Reply::Admitted);
+    fleets.get_mut(&None).unwrap().as_mut().unwrap().unhealthy_hosts = 100;
+    let held_up = decided(&own, &fleets, None)["own"]
+        .denied()
+        .map(|obstacle| obstacle.reason);
+    assert_eq!(held_up, Some(Reason::TooManyUnhealthy));
 }
 
 #[test]

@@ -39,6 +39,8 @@ pub struct Limits {
     pub cool_down: SignedDuration,
     /// How long after the start of the daemon nothing is begun.
     pub startup_hold: SignedDuration,
+    /// No remediation begins on a host that was powered off so often within [`FAILED_FOR`].
+    pub per_host: u32,
     /// As many hosts may have failed to return within [`FAILED_FOR`], of all hosts; with more nothing is begun.
     pub failed: Share,
 }
@@ -58,6 +60,7 @@ impl Default for Limits {
             cool_down: SignedDuration::from_mins(2),
             startup_hold: SignedDuration::from_mins(1),
             failed: Share::Percent(10),
+            per_host: 3,
         }
     }
 }
@@ -74,6 +77,9 @@ const TOGETHER: SignedDuration = SignedDuration::from_secs(60);
 
 /// How long nothing is begun in their domain then. It ends, because in the end only their power may bring them back.
 const TOGETHER_FOR: SignedDuration = SignedDuration::from_mins(10);
+
+/// How old the last renewal of the lead may be: it is renewed every two seconds.
+const RENEWED_WITHIN: SignedDuration = SignedDuration::from_secs(5);
 
 /// In a domain of so few hosts, two that fail together hold nothing up.
 const FEW_IN_DOMAIN: usize = 2;
@@ -102,10 +108,39 @@ pub struct Fleet {
     pub failed: Vec<Timestamp>,
     /// The failure domains of those that ask, by name.
     pub domains: BTreeMap<String, Domain>,
+    /// Whether what this process sees is to be believed.
+    pub view: OwnView,
     /// When this process began to watch.
     pub watched_since: Option<Timestamp>,
     /// When this process last saw a storm.
     pub last_storm: Option<Timestamp>,
+}
+
+/// Whether it may be this process that cannot see, and not the hosts that are silent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OwnView {
+    /// How long ago the API server took the last renewal of this process's lead; none where nobody is elected.
+    pub last_renewal: Option<SignedDuration>,
+    /// Nodes of the control plane; none where they are not shown.
+    pub control_plane: usize,
+    /// Those that are Ready.
+    pub control_plane_ready: usize,
+}
+
+impl OwnView {
+    /// Why what is seen is not believed.
+    fn doubt(&self) -> Option<String> {
+        let (all, ready) = (self.control_plane, self.control_plane_ready);
+        match self.last_renewal {
+            Some(ago) if ago > RENEWED_WITHIN => Some(format!(
+                "the API server took the last renewal of the daemon's own Lease {ago:.0} ago"
+            )),
+            _ if all > 0 && ready.saturating_mul(2) <= all => Some(format!(
+                "only {ready} of {all} Nodes of the control plane are Ready"
+            )),
+            Some(_) | None => None,
+        }
+    }
 }
 
 /// A failure domain.
@@ -124,6 +159,8 @@ pub struct Domain {
 pub struct Claim {
     /// The failure domain of its Node, if it has one.
     pub domain: Option<String>,
+    /// When the host was powered off by other remediations, whoever asked for them; all within [`FAILED_FOR`].
+    pub power_offs_of_host: Vec<Timestamp>,
     /// Whether it has failed an attempt. Then it waits for none that has, too, lest they wait for each other.
     pub is_between_attempts: bool,
 }
@@ -161,6 +198,21 @@ pub struct Used {
     pub failed: usize,
 }
 
+/// What of the limits is used, for people.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// Hosts under remediation.
+    pub at_once: String,
+    /// Power-offs begun in the window.
+    pub in_window: String,
+    /// Unhealthy hosts.
+    pub unhealthy: String,
+    /// Hosts that did not return.
+    pub failed: String,
+    /// Hosts under remediation in each domain that has any.
+    pub domains: String,
+}
+
 impl Limits {
     /// Limits that hold nothing up.
     pub fn none() -> Self {
@@ -172,6 +224,7 @@ impl Limits {
             cool_down: SignedDuration::ZERO,
             startup_hold: SignedDuration::ZERO,
             failed: Share::Count(u32::MAX),
+            per_host: u32::MAX,
             ..Self::default()
         }
     }
@@ -207,6 +260,25 @@ impl Limits {
         }
     }
 
+    /// Used and allowed, each as `1 of 10`: hosts at once, in the window, unhealthy, failed; and of each domain that is
+    /// known.
+    pub fn told(&self, fleet: &Fleet, now: Timestamp) -> Told {
+        let (used, hosts) = (self.used(fleet, &Claim::default(), now), fleet.hosts);
+        let of = |used: usize, allowed: usize| format!("{used} of {allowed}");
+        let domains = fleet.domains.iter().filter(|(_, domain)| domain.at_work > 0);
+        let domains = domains.map(|(name, domain)| {
+            let allowed = self.in_domain.of(domain.hosts, 1);
+            format!("{name}: {}", of(domain.at_work, allowed))
+        });
+        Told {
+            at_once: of(used.at_once, self.at_once.of(hosts, 1)),
+            in_window: of(used.in_window, self.in_window.of(hosts, 1)),
+            unhealthy: of(fleet.unhealthy_hosts, self.unhealthy.of(hosts, FEW_UNHEALTHY)),
+            failed: of(used.failed, self.failed.of(hosts, FEW_FAILED)),
+            domains: domains.collect::<Vec<_>>().join(", "),
+        }
+    }
+
     /// What is used and what is left, for people.
     pub fn describe(&self, fleet: &Fleet, now: Timestamp) -> String {
         let (used, hosts) = (self.used(fleet, &Claim::default(), now), fleet.hosts);
@@ -234,6 +306,7 @@ impl Limits {
     ///
     /// The brake, with what is used of it.
     pub fn allow(&self, fleet: &Fleet, claim: &Claim, now: Timestamp) -> Result<(), Obstacle> {
+        sees(fleet)?;
         self.watched_long_enough(fleet, now)?;
         self.no_storm(fleet, now)?;
         self.hosts_return(fleet, now)?;
@@ -254,7 +327,8 @@ impl Limits {
             );
             return Err(Obstacle::new(Reason::WaitingForBudget, detail));
         }
-        self.domain_allows(fleet, claim, now)
+        self.domain_allows(fleet, claim, now)?;
+        self.host_allows(claim, now)
     }
 
     /// Whether the power-off of a host may be repeated whose first one may never have been sent, and which is on: its
@@ -264,6 +338,7 @@ impl Limits {
     ///
     /// The storm, the start, or that nothing is allowed at all.
     pub fn allow_again(&self, fleet: &Fleet, now: Timestamp) -> Result<(), Obstacle> {
+        sees(fleet)?;
         self.watched_long_enough(fleet, now)?;
         self.no_storm(fleet, now)?;
         for (share, field) in [(self.at_once, "maxConcurrent"), (self.in_window, "maxPerWindow")] {
@@ -335,6 +410,27 @@ impl Limits {
         Err(Obstacle::new(Reason::TooManyFailed, detail))
     }
 
+    /// One that is between attempts has limits of its own, by which it ends.
+    fn host_allows(&self, claim: &Claim, now: Timestamp) -> Result<(), Obstacle> {
+        let mut times = claim.power_offs_of_host.clone();
+        times.retain(|at| now.duration_since(*at) < FAILED_FOR);
+        times.sort_unstable_by(|one, other| other.cmp(one));
+        let most = usize::try_from(self.per_host).unwrap_or(usize::MAX);
+        let Some(first_of_most) = most.checked_sub(1).and_then(|last| times.get(last)) else {
+            return Ok(());
+        };
+        if claim.is_between_attempts {
+            return Ok(());
+        }
+        let until = after(*first_of_most, FAILED_FOR);
+        let detail = format!(
+            "the host was powered off {} times within {FAILED_FOR:#}, and spec.limits.maxPerHost allows {most}; not before \
+             {until:.0} again",
+            times.len()
+        );
+        Err(Obstacle::new(Reason::TooManyPowerCycles, detail))
+    }
+
     fn domain_allows(&self, fleet: &Fleet, claim: &Claim, now: Timestamp) -> Result<(), Obstacle> {
         let Some(name) = &claim.domain else {
             return Ok(());
@@ -363,6 +459,13 @@ impl Limits {
             None => Ok(()),
         }
     }
+}
+
+fn sees(fleet: &Fleet) -> Result<(), Obstacle> {
+    let doubt = fleet.view.doubt();
+    doubt.map_or(Ok(()), |detail| {
+        Err(Obstacle::new(Reason::OwnViewUncertain, detail))
+    })
 }
 
 impl Domain {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 
-use super::{Claim, Domain, Fleet, Limits, Share};
+use super::{Claim, Domain, Fleet, Limits, OwnView, Share};
 use crate::admission::{Key, Remediation, Reply, Situation, Stage, admit};
 use crate::phase::Reason;
 
@@ -277,6 +277,57 @@ fn a_power_off_is_repeated_only_where_any_is_allowed() {
 }
 
 #[test]
+fn a_host_is_powered_off_three_times_a_day_whoever_asks() {
+    let limits = Limits::default();
+    let asked = |times: &[i64], is_between_attempts| {
+        let claim = Claim {
+            power_offs_of_host: times.iter().map(|ago| at(NOW - ago)).collect(),
+            is_between_attempts,
+            ..Claim::default()
+        };
+        let brake = limits.allow(&quiet(100), &claim, at(NOW)).err();
+        brake.map(|brake| brake.reason)
+    };
+    let repeated = Some(Reason::TooManyPowerCycles);
+    assert_eq!(asked(&[60, 3_600], false), None);
+    assert_eq!(asked(&[60, 3_600, 86_399], false), repeated);
+    assert_eq!(asked(&[60, 3_600, 86_400], false), None, "a day ago");
+    assert_eq!(
+        asked(&[60, 3_600, 86_399], true),
+        None,
+        "its own attempts are limited by themselves"
+    );
+    // A predecessor's clock was ahead.
+    assert_eq!(asked(&[-60, -3_600, -86_400], false), repeated);
+}
+
+#[test]
+fn invariant_15_who_may_be_cut_off_itself_begins_nothing() {
+    let seconds = |ago: i64| Some(SignedDuration::from_secs(ago));
+    for (last_renewal, control_plane, control_plane_ready, is_doubtful) in [
+        (None, 0, 0, false),
+        (seconds(2), 3, 3, false),
+        (seconds(5), 3, 2, false),
+        (seconds(6), 3, 3, true),
+        (None, 3, 1, true),
+        (None, 2, 1, true),
+        (None, 1, 1, false),
+    ] {
+        let fleet = Fleet {
+            view: OwnView {
+                last_renewal,
+                control_plane,
+                control_plane_ready,
+            },
+            ..quiet(20)
+        };
+        let wanted = is_doubtful.then_some(Reason::OwnViewUncertain);
+        assert_eq!(brake(&Limits::default(), &fleet), wanted, "{:?}", fleet.view);
+        assert_eq!(brake(&Limits::none(), &fleet), wanted, "whatever the limits are");
+    }
+}
+
+#[test]
 fn a_share_is_read_as_it_is_written_and_nothing_else_is() {
     for text in ["0", "7", "10000", "0%", "10%", "100%"] {
         assert_eq!(text.parse::<Share>().unwrap().to_string(), text);
@@ -352,6 +403,7 @@ fn request(number: usize, zone: usize) -> Remediation {
         .into(),
         cluster: None,
         domain: Some(zone.to_string()),
+        power_offs_of_host: Vec::new(),
         stage: Stage::Waiting,
         asks: true,
     }

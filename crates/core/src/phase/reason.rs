@@ -44,6 +44,8 @@ impl Reason {
             Self::WatchingAfterStart,
             Self::TooManyUnhealthy,
             Self::TooManyFailed,
+            Self::TooManyPowerCycles,
+            Self::OwnViewUncertain,
         ]
         .contains(&self)
     }
@@ -164,6 +166,9 @@ reasons! {
     /// So many Nodes are unhealthy at once that the reason is rarely their hosts.
     TooManyUnhealthy => "Look for what they have in common: network, certificates, control plane. It goes on by itself once fewer are \
         unhealthy; to go on at once raise spec.limits.maxUnhealthy of the RemediationPolicy.",
+    /// It may be the daemon that cannot see, and not the hosts that are silent.
+    OwnViewUncertain => "See to the API server and the Nodes of the control plane, and to the network between them and the daemon; it goes \
+        on by itself.",
     /// So many hosts did not return that more power cycles may do harm.
     TooManyFailed => "Find out why they did not return; then delete the remediations that failed, or raise spec.limits.maxFailed of the \
         RemediationPolicy.",
@@ -188,7 +193,8 @@ reasons! {
         names, or until you delete the finished remediations of the Machine.",
     /// The host was power-cycled as often as it may be in a day, and its Node is unhealthy again.
     TooManyPowerCycles => "Repair what three reboots did not cure; the next power cycle waits for the time that the message \
-        names, or until you delete the finished remediations of the Machine.",
+        names, or until you delete the finished remediations of the Machine. Where the message names \
+        spec.limits.maxPerHost of the RemediationPolicy, raise that.",
     /// No MachineHealthCheck of Cluster API says of the Machine that it is unhealthy, without which its owner
     /// does not replace it.
     MachineNotMarkedUnhealthy => "Let a MachineHealthCheck of Cluster API select the Machine: its owner replaces what carries \

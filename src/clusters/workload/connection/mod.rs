@@ -15,7 +15,7 @@ use remediator_api::views::cluster_api::ClusterKey;
 
 use crate::api_call::within;
 use crate::clusters::attachments;
-use crate::clusters::node_cluster::{NodeCluster, supports_out_of_service};
+use crate::clusters::node_cluster::{NodeCluster, cluster_uid, supports_out_of_service};
 use crate::clusters::node_match::{LISTING, Searches};
 use crate::clusters::workload::load::Load;
 use crate::clusters::workload::{Change, NODES_PAGE, Shared, kubeconfig};
@@ -106,17 +106,22 @@ impl Keeper {
     }
 
     /// A client that the cluster answers.
-    async fn connect(&self) -> Result<(String, (Client, bool)), String> {
+    async fn connect(&self) -> Result<(String, (Client, bool, Option<String>)), String> {
         let credentials = credentials(&self.client, &self.key).await?;
         let client = client_for(&credentials, &self.key, &self.lead).await?;
         let version = within("asking for the server's version", client.apiserver_version()).await;
         let version = version.map_err(|error| crate::report::chain(&error))?;
         let supported = supports_out_of_service(&version.major, &version.minor);
-        Ok((credentials, (client, supported)))
+        let uid = cluster_uid(&client).await;
+        Ok((credentials, (client, supported, uid)))
     }
 
     /// Watches the Nodes until the watch fails, the credentials changed, or nobody wants them any more.
-    async fn watch(&self, credentials: &str, (client, out_of_service_supported): (Client, bool)) {
+    async fn watch(
+        &self,
+        credentials: &str,
+        (client, out_of_service_supported, uid): (Client, bool, Option<String>),
+    ) {
         let (store, mut cache) = SharedCache::new();
         let config = watcher::Config::default()
             .timeout(WATCH_TIMEOUT)
@@ -134,6 +139,7 @@ impl Keeper {
             attachments: attachments::looks(),
             out_of_service_supported,
             of: Some(self.key.clone()),
+            uid,
         };
         let mut recheck = tokio::time::interval(SECRET_RECHECK);
         recheck.reset();

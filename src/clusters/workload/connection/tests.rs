@@ -100,7 +100,7 @@ async fn a_cluster_that_shows_nodes_without_end_is_given_up() {
     .await;
     let (clusters, keeper) = wanted(pages.clone()).await;
 
-    keeper.watch("", (pages, true)).await;
+    keeper.watch("", (pages, true, None)).await;
 
     assert!(clusters.0.is_troubled_by(&keeper.key, &Load::why()));
     let asked = asked.load(Ordering::Relaxed);

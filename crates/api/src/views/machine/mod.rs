@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 use super::cluster_api::Version;
 use super::{LabelsKept, narrow};
 use crate::keys;
-use remediator_core::facts::{self, NodeCondition};
+use remediator_core::facts::{self, NodeCondition, Obstacle};
 use remediator_core::health::target::{MachineState, Readiness};
 use remediator_core::machine_api::MachineApi;
+use remediator_core::metal3::{HostReference, Signposts, host_reference};
 
 /// What is read of the spec.
 #[derive(CustomResource, Clone, Debug, Default, Serialize, Deserialize)]
@@ -149,6 +150,23 @@ impl Machine {
     fn provider_kind(&self) -> Option<&str> {
         let provider = self.spec.provider_spec.as_ref()?.value.as_ref()?;
         Some(&provider.kind)
+    }
+
+    /// The BareMetalHost that it refers to, if it does.
+    ///
+    /// # Errors
+    /// Where the reference is malformed.
+    pub fn bare_metal_host(&self) -> Result<Option<HostReference>, Obstacle> {
+        let cluster_api = self.spec.cluster_api.as_ref();
+        let infrastructure = cluster_api.and_then(|machine| machine.infrastructure.as_ref());
+        let metal3_machine = infrastructure.filter(|object| object.kind == "Metal3Machine");
+        let annotation = self.annotations().get(keys::BARE_METAL_HOST_ANNOTATION);
+        host_reference(Signposts {
+            namespace: &self.namespace().unwrap_or_default(),
+            provider_id: self.spec.provider_id.as_deref(),
+            annotation: annotation.map(String::as_str),
+            metal3_machine: metal3_machine.map(|object| object.name.as_str()),
+        })
     }
 
     /// The API that it is of.

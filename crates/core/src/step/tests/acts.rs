@@ -4,7 +4,7 @@ use super::fallback::WHY;
 use super::shell::{API_LATENCY, BMC_LATENCY, Fault, Sim, is_storm, millis, unreachable};
 
 use super::world::at;
-use crate::brakes::Claim;
+use crate::brakes::{Claim, Fleet};
 use crate::confirmation::LiveWord;
 use crate::decision::{Effect, Observation};
 use crate::facts::{LiveCheck, Lookup, NodeReport, OutOfService};
@@ -72,7 +72,7 @@ impl Sim {
                     host: self.host.as_ref().map(drop).map_err(Clone::clone),
                     bare_metal_host: self.world.metal3.as_ref().map(|metal3| metal3.view.clone()),
                     node_lease,
-                    fleet: self.fleet.clone(),
+                    fleet: Fleet::clone(&self.fleet),
                     claim: Claim::default(),
                     own_node: self.own_node.clone(),
                     confirm_off: Some(LiveWord {

@@ -4,7 +4,7 @@
 use super::shell::{Fault, RESTART, Sim, millis};
 use super::world::{World, at};
 use crate::admission::{Key, Remediation, Replies, Reply, Situation, Stage, admit};
-use crate::brakes::Limits;
+use crate::brakes::{Fleet, Limits};
 use crate::decision::{Act, Decision, Observation};
 use crate::facts::OutOfService;
 use crate::journal::Journal;
@@ -194,6 +194,7 @@ impl Duo {
                 keys: [Key::Bmc("10.0.0.1".to_owned())].into(),
                 cluster: None,
                 domain: None,
+                power_offs_of_host: Vec::new(),
                 stage: if self.sims[one].gone {
                     Stage::Over
                 } else if is_admitted {
@@ -207,7 +208,7 @@ impl Duo {
         let situation = Situation {
             remediations: &all,
             unreadable: &[],
-            fleets: &[(None, Ok(self.sims[own].fleet.clone()))].into(),
+            fleets: &[(None, Ok(Fleet::clone(&self.sims[own].fleet)))].into(),
             limits: &Limits::none(),
             own_node: None,
             now: at(self.world.now),

@@ -119,7 +119,7 @@ pub(super) struct Sim {
     pub(super) process: u32,
     /// Whether nothing is begun after its `not_after`.
     pub(super) heeds_not_after: bool,
-    pub(super) fleet: Fleet,
+    pub(super) fleet: Box<Fleet>,
     /// Whether this replica is one to power the host off.
     pub(super) own_node: Result<(), Obstacle>,
     pub(super) taint_supported: bool,
@@ -185,7 +185,7 @@ impl Sim {
             leads: true,
             process: 1,
             heeds_not_after: true,
-            fleet: Fleet::default(),
+            fleet: Box::default(),
             own_node: Ok(()),
             taint_supported: true,
             refuses: |_| false,
@@ -282,6 +282,7 @@ impl Sim {
             keys: [Key::Bmc("10.0.0.1".to_owned())].into(),
             cluster: None,
             domain: None,
+            power_offs_of_host: Vec::new(),
             stage: Stage::of(&self.journal, self.deletion_requested),
             asks,
         };
@@ -294,7 +295,7 @@ impl Sim {
         let situation = Situation {
             remediations: &[own],
             unreadable: &[],
-            fleets: &[(None, Ok(self.fleet.clone()))].into(),
+            fleets: &[(None, Ok(Fleet::clone(&self.fleet)))].into(),
             limits: &limits.unwrap_or_else(Limits::none),
             own_node: None,
             now: at(self.world.now),

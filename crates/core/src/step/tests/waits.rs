@@ -344,6 +344,34 @@ fn a_storm_stops_a_power_off_that_a_crash_kept_from_being_sent() {
     assert_eq!(sim.power_offs(), 1);
 }
 
+/// A predecessor elsewhere has begun with the host on which its successor runs: neither sends the power-off, not for the
+/// first time nor again.
+#[test]
+fn the_host_of_the_replica_that_leads_is_not_powered_off_whoever_began_with_it() {
+    for sent_before in [false, true] {
+        let mut sim = Sim::new();
+        sim.run_until(|sim| matches!(sim.decide().act, Some(Act::Effect(Effect::PowerOff { .. }))));
+        if sent_before {
+            sim.turn(Fault::CommandLost);
+            sim.crash();
+        }
+        let before = sim.power_offs();
+        sim.live_check = None;
+        let own = Obstacle::new(Reason::OwnNode, "the replica that leads runs on this Node");
+        sim.own_node = Err(own);
+        let while_it_leads = sim.world.now + 60_000;
+        while sim.world.now < while_it_leads && sim.turn(Fault::None) != Turn::Over {}
+        assert_eq!(sim.power_offs(), before, "{}", sim.journal.message);
+        // Another one has taken over.
+        sim.own_node = Ok(());
+        sim.crash();
+
+        sim.run();
+
+        assert_eq!(sim.journal.phase, Phase::Succeeded, "{}", sim.journal.message);
+    }
+}
+
 #[test]
 fn what_was_braked_for_longer_than_its_deadline_has_the_whole_of_it_for_the_next_obstacle() {
     let mut sim = Sim::new();
