@@ -138,14 +138,8 @@ async fn the_limit_of_a_check_that_others_evaluate_is_its_own() -> world::Outcom
         "{}",
         found[1]
     );
-    // The template decides whether metal3 may be bypassed.
-    assert_ne!(found[2]["remediation"]["outcome"], "Begins", "{}", found[2]);
-    let directly = json!({"spec": {"template": {"spec": {"hostControl": "Direct"}}}});
-    templates(&world)
-        .patch("cycle", &PatchParams::default(), &Patch::Merge(directly))
-        .await?;
-    let directly = planned(&world, &kubeconfig, 2).await?;
-    assert_eq!(directly["remediation"]["outcome"], "Begins", "{directly}");
+    // It would be held off through metal3.
+    assert_eq!(found[2]["remediation"]["outcome"], "Begins", "{}", found[2]);
 
     // Nothing of ours follows from the template of another.
     let other = json!({
@@ -158,15 +152,6 @@ async fn the_limit_of_a_check_that_others_evaluate_is_its_own() -> world::Outcom
     let other = planned(&world, &kubeconfig, 0).await?;
     assert_eq!(other["remediation"]["outcome"], "AnotherRemediator", "{other}");
     Ok(rights::has_only_read(&world, cursor).await?)
-}
-
-fn templates(world: &World) -> kube::Api<kube::api::DynamicObject> {
-    objects::dynamic(
-        world,
-        "baremetal-remediator.io",
-        "v1alpha1",
-        "PowerCycleRemediationTemplate",
-    )
 }
 
 /// A host that a BareMetalHost describes.

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use bmc_simulator::Power;
+use harness::await_condition;
 use harness::process::ChildDaemon;
-use kube::api::{Patch, PatchParams};
+use kube::api::{DynamicObject, Patch, PatchParams};
 use remediator_api::keys;
 use remediator_core::journal::Journal;
-use remediator_core::phase::Phase;
+use remediator_core::phase::{Phase, Reason};
 use serde_json::{Value, json};
 use world::metal3::{self, BaremetalOperator, Pace, TargetPower, is_managed, says_powered_on, status_until};
 use world::{World, WorldHost, daemon, objects};
@@ -29,18 +30,22 @@ async fn managed(world: &World, host: &WorldHost) -> Result<()> {
     Ok(())
 }
 
-/// Nothing of ours is on a BareMetalHost, and metal3 keeps the host on.
+/// Nothing of ours is on a BareMetalHost, or is not for long, and metal3 keeps the host on.
 async fn is_given_back(world: &World, host: &WorldHost) -> Result<()> {
-    let found = objects::bare_metal_hosts(world).get(&host.name).await?;
-    let metadata = serde_json::to_value(&found.metadata)?;
-    for ours in [
+    let ours = [
         keys::HOLD_LABEL,
         keys::DETACHED_FOR_ANNOTATION,
         keys::BARE_METAL_HOST_DETACHED,
-        "reboot.metal3.io",
-    ] {
-        assert!(!metadata.to_string().contains(ours), "{ours} stays: {metadata:#}");
-    }
+        keys::REBOOT_ANNOTATION,
+    ];
+    let is_free = |found: Option<&DynamicObject>| {
+        let metadata = found.map(|found| serde_json::to_string(&found.metadata).unwrap_or_default());
+        metadata.is_some_and(|metadata| !ours.iter().any(|one| metadata.contains(one)))
+    };
+    let free = await_condition(objects::bare_metal_hosts(world), &host.name, is_free);
+    tokio::time::timeout(LONG, free)
+        .await
+        .context("something of ours stays on the BareMetalHost")??;
     truly(host, Power::On, LONG).await
 }
 
@@ -184,16 +189,15 @@ async fn a_host_that_is_powered_on_through_ironic_during_the_release_stops_it() 
     ironic.api().power(&node, TargetPower::On).await?.accepted()?;
     truly(host, Power::On, LONG).await?;
     world.is_untainted(host, LONG).await?;
-    let stopped = world
-        .remediation_until(&remediation, LONG, |journal: &Journal| {
-            journal.phase == Phase::Booting
-        })
-        .await?;
-    let release = world::journal(&stopped).release.context("was released")?;
-    assert!(release.withdrawn.is_some(), "{release:?}");
     operator.start_again().await?;
     world.release_pod("clings").await?;
-    ends_well(&world, host, &remediation).await?;
+    let journal = ends_well(&world, host, &remediation).await?;
+    let came_on = Reason::HostCameOn.as_str();
+    assert!(
+        journal.timeline.iter().any(|entry| entry.reason == came_on),
+        "{:#?}",
+        journal.timeline
+    );
     Ok(())
 }
 

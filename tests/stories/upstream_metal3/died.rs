@@ -86,7 +86,7 @@ async fn ironic_that_is_dead_obeys_the_key_when_it_is_back() -> world::Outcome {
 #[tokio::test]
 async fn ironic_that_died_in_the_middle_of_a_power_on_puts_the_host_off_again() -> world::Outcome {
     let (world, mut ironic) = world_with_ironic("midway").await?;
-    let _operator = BaremetalOperator::start(&world, &ironic, Pace::shortened()).await?;
+    let mut operator = BaremetalOperator::start(&world, &ironic, Pace::shortened()).await?;
     let host = &world.hosts[0];
     managed(&world, host).await?;
     annotate(&world, &host.name, KEY, Some(HARD)).await?;
@@ -96,10 +96,13 @@ async fn ironic_that_died_in_the_middle_of_a_power_on_puts_the_host_off_again() 
     annotate(&world, &host.name, KEY, None).await?;
     truly(host, Power::On, LONG).await?;
     ironic.kill().await?;
+    // One that looked first would have the host powered on before it is switched off.
+    operator.kill().await?;
     host.bmc.clear_faults();
     ironic.start_again().await?;
     // The record still says off, and that is what the host is made to be.
     truly(host, Power::Off, LONG).await?;
+    operator.start_again().await?;
     // An operator that looks before that takes what the restart left behind for a failure, and tries again much later.
     truly(host, Power::On, TRIED_AGAIN_WITHIN).await?;
     status_until(&world, &host.name, LONG, |status| says_powered_on(status, true)).await?;
