@@ -17,7 +17,7 @@ use anyhow::Result;
 use bmc_simulator::{Event, Fault, RequestClass};
 use harness::Cluster;
 use harness::process::ChildDaemon;
-use k8s_openapi::api::core::v1::{ConfigMap, Node};
+use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
 use kube::api::{Api, DeleteParams, DynamicObject};
 use serde_json::json;
 use world::pool::{self, Setting};
@@ -174,8 +174,17 @@ async fn reads_fail_once(world: &World) -> Result<()> {
 
 /// Nothing keeps the hosts off any more, and they come on.
 async fn come_back(world: &World) -> Result<()> {
+    let pods = Api::<Pod>::namespaced(world.nodes.clone(), &world.namespace);
     for host in &world.hosts {
         world.release_pod(&host.name).await?;
+        // Of a Node that is gone, the collector of garbage takes a minute to delete a pod.
+        match pods
+            .delete(&host.name, &DeleteParams::default().grace_period(0))
+            .await
+        {
+            Err(kube::Error::Api(status)) if status.is_not_found() => {}
+            deleted => drop(deleted?),
+        }
     }
     let on = world.hosts.iter().map(|host| is_on(world, host));
     futures::future::try_join_all(on).await?;
