@@ -3,7 +3,8 @@
 use anyhow::{Result, ensure};
 use futures::FutureExt as _;
 use futures::future::join_all;
-use kube::api::DeleteParams;
+use k8s_openapi::api::core::v1::Node;
+use kube::api::{Api, DeleteParams, Patch, PatchParams};
 use remediator_api::keys;
 use remediator_core::phase::{Phase, Reason};
 use serde_json::json;
@@ -11,6 +12,8 @@ use world::refusal::{self, Case};
 use world::{World, WorldHost, objects};
 
 use super::daemon;
+
+const CONTROL_PLANE_ROLE: &str = "node-role.kubernetes.io/control-plane";
 
 fn cases() -> [Case; 7] {
     [
@@ -61,8 +64,7 @@ fn cases() -> [Case; 7] {
         )
         .options(|options| {
             options.node = Box::new(|mut node| {
-                node.labels
-                    .insert("node-role.kubernetes.io/control-plane".to_owned(), String::new());
+                node.labels.insert(CONTROL_PLANE_ROLE.to_owned(), String::new());
                 node
             });
         }),
@@ -147,6 +149,13 @@ async fn a_machine_that_must_not_be_touched_is_refused_by_name() -> world::Outco
 
     let pairs = cases.iter().zip(&world.hosts);
     let results = join_all(pairs.map(|(case, host)| refused_twice(&world, host, case))).await;
+
+    // For as long as most Nodes of the control plane are not Ready, this daemon begins nothing for anybody.
+    let no_role = Patch::Merge(json!({"metadata": {"labels": {CONTROL_PLANE_ROLE: null}}}));
+    let nodes = Api::<Node>::all(world.nodes.clone());
+    for host in world.hosts.iter().filter(|host| host.kubelet.is_some()) {
+        nodes.patch(&host.name, &PatchParams::default(), &no_role).await?;
+    }
 
     refusal::collect(cases.iter().map(|case| case.what), results)?;
     Ok(())
