@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use futures::TryStreamExt as _;
 use kube::Client;
-use kube::runtime::reflector::store::WriterDropped;
 pub(crate) use remediator_api::guarded::Guarded;
 use remediator_api::views::cluster_api::Cluster;
 use remediator_api::views::{Machine, MachineHealthCheck, Node};
@@ -16,6 +15,8 @@ use remediator_core::machine_api::MachineApi;
 use tokio::task::JoinSet;
 
 pub(crate) use self::listed::Listed;
+use tokio::sync::watch::error::RecvError;
+
 use crate::watch::api_discovery::ServedClusterApi;
 use crate::watch::change_events::ChangeSender;
 use crate::watch::denied_permissions::{CLUSTERS, DeniedPermissions, HEALTH_CHECKS, MACHINES};
@@ -94,7 +95,7 @@ pub(crate) fn start(
 impl Caches {
     /// Waits until everything that the server has is listed. What of an API may not be listed is not waited for:
     /// the remediations of the other go on.
-    pub(crate) async fn ready(&self) -> Result<(), WriterDropped> {
+    pub(crate) async fn ready(&self) -> Result<(), RecvError> {
         self.remediations.wait_until_ready().await?;
         self.policies.wait_until_ready().await?;
         self.endpoints.wait_until_ready().await?;
@@ -125,7 +126,7 @@ impl Caches {
         api: MachineApi,
         resource: &str,
         store: &IndexedStore<K>,
-    ) -> Result<(), WriterDropped> {
+    ) -> Result<(), RecvError> {
         tokio::select! {
             ready = store.wait_until_ready() => ready,
             () = self.denied.any_of(api.group(), resource) => Ok(()),

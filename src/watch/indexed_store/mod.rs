@@ -11,12 +11,14 @@ use std::fmt::Debug;
 use std::hash::Hash;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use futures::StreamExt as _;
 use futures::channel::mpsc::{self, UnboundedReceiver};
 use futures::stream::Map;
-use futures::{FutureExt as _, StreamExt as _};
 use kube::Resource;
-use kube::runtime::reflector::{Store, store::WriterDropped};
+use kube::runtime::reflector::Store;
 use remediator_api::guarded::Guarded;
+use tokio::sync::watch;
+use tokio::sync::watch::error::RecvError;
 
 use self::content::{Content, ObjectKey};
 
@@ -44,8 +46,11 @@ type Object<K> = Arc<Guarded<K>>;
 /// The objects of one kind; the reading end.
 pub(crate) struct IndexedStore<K: Indexed> {
     content: Arc<RwLock<Content<K>>>,
-    /// The same objects, for kube's controllers.
+    /// The same objects, for kube's controllers. What it says of being ready is for them alone: it wakes only the last
+    /// that asked (kube-rs `kube-runtime/src/utils/delayed_init.rs`).
     store: Store<Guarded<K>>,
+    /// Whether everything has been listed once.
+    listed: watch::Receiver<bool>,
 }
 
 impl<K: Indexed> Clone for IndexedStore<K> {
@@ -53,6 +58,7 @@ impl<K: Indexed> Clone for IndexedStore<K> {
         Self {
             content: Arc::clone(&self.content),
             store: self.store.clone(),
+            listed: self.listed.clone(),
         }
     }
 }
@@ -94,10 +100,11 @@ pub(crate) type Changed<K> = Map<UnboundedReceiver<Change<K>>, fn(Change<K>) -> 
 
 impl<K: Indexed> IndexedStore<K> {
     /// An empty one beside an empty store of kube.
-    pub(super) fn new(store: Store<Guarded<K>>) -> Self {
+    pub(super) fn new(store: Store<Guarded<K>>, listed: watch::Receiver<bool>) -> Self {
         Self {
             content: Arc::new(RwLock::new(Content::empty())),
             store,
+            listed,
         }
     }
 
@@ -216,14 +223,16 @@ impl<K: Indexed> IndexedStore<K> {
     }
 
     /// Waits until everything has been listed once.
-    pub(crate) async fn wait_until_ready(&self) -> Result<(), WriterDropped> {
-        self.store.wait_until_ready().await
+    ///
+    /// # Errors
+    /// The writing end has gone before that.
+    pub(crate) async fn wait_until_ready(&self) -> Result<(), RecvError> {
+        self.listed.clone().wait_for(|listed| *listed).await.map(drop)
     }
 
     /// Whether everything has been listed once.
     pub(crate) fn is_listed(&self) -> bool {
-        let listed = self.store.wait_until_ready().now_or_never();
-        listed.is_some_and(|listed| listed.is_ok())
+        *self.listed.borrow()
     }
 
     /// The same objects for a controller of kube, which looks them up by name.

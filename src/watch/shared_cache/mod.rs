@@ -15,6 +15,7 @@ use kube::runtime::reflector::ObjectRef;
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::watcher::Event;
 use remediator_api::guarded::Guarded;
+use tokio::sync::watch;
 
 use crate::watch::indexed_store::{Change, Indexed, IndexedStore};
 
@@ -22,16 +23,19 @@ use crate::watch::indexed_store::{Change, Indexed, IndexedStore};
 pub(crate) struct SharedCache<K: Indexed> {
     writer: Writer<Guarded<K>>,
     store: IndexedStore<K>,
+    listed: watch::Sender<bool>,
 }
 
 impl<K: Indexed> SharedCache<K> {
     /// An empty cache, and the end that is read.
     pub(crate) fn new() -> (IndexedStore<K>, Self) {
         let (store, writer) = reflector::store();
-        let store = IndexedStore::new(store);
+        let (listed, is_listed) = watch::channel(false);
+        let store = IndexedStore::new(store, is_listed);
         let cache = Self {
             writer,
             store: store.clone(),
+            listed,
         };
         (store, cache)
     }
@@ -54,6 +58,10 @@ impl<K: Indexed> SharedCache<K> {
             Event::Init | Event::InitApply(_) => return Vec::new(),
         };
         content.publish(&news);
+        drop(content);
+        if matches!(event, Event::InitDone) {
+            self.listed.send_replace(true);
+        }
         news
     }
 }

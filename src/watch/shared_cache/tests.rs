@@ -82,3 +82,20 @@ fn who_comes_late_is_told_of_all_that_is_there() {
     told.sort();
     assert_eq!(told, ["worker-0", "worker-1"]);
 }
+
+/// `DelayedInit` of kube-runtime 5 remembers one waker: whoever only looks would put all who wait to sleep for ever.
+#[tokio::test]
+async fn those_who_wait_for_the_list_hear_of_it_whoever_looks_meanwhile() {
+    let (store, mut cache) = SharedCache::<Node>::new();
+    let waiters = [store.clone(), store.clone()]
+        .map(|store| tokio::spawn(async move { store.wait_until_ready().await.is_ok() }));
+    tokio::task::yield_now().await;
+    assert!(!store.is_listed());
+    cache.apply(&Event::Init);
+    cache.apply(&Event::InitDone);
+    assert!(store.is_listed());
+    for waiter in waiters {
+        let heard = tokio::time::timeout(std::time::Duration::from_secs(10), waiter).await;
+        assert!(heard.expect("it sleeps for ever").unwrap());
+    }
+}
