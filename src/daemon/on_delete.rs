@@ -76,7 +76,10 @@ async fn tell_of_what_stands(context: &Remediator, remediation: &PowerCycleRemed
     let Some(journal) = remediation.journal().filter(is_untold) else {
         return;
     };
-    let host = journal.subject.as_ref().map_or("", |subject| &subject.host);
+    let host = journal
+        .subject
+        .as_ref()
+        .map_or_else(String::new, |subject| subject.host.to_string());
     let detail = format!(
         "PowerCycleRemediation {} was removed in phase {} although its finalizer was to keep it; {host} may be off",
         remediation.name_any(),

@@ -15,6 +15,7 @@ use remediator_api::target_ref::to_bring_back;
 use remediator_api::views::{BareMetalHost, Machine};
 use remediator_bmc::ServerTrust;
 use remediator_core::facts::{Host, Obstacle};
+use remediator_core::journal::HostObject;
 use remediator_core::metal3::{self, Consumer, HostName, HostReference, HostView, Manager, annotation_of};
 use remediator_core::phase::Reason;
 use remediator_core::strategy::HostControl;
@@ -167,14 +168,13 @@ fn resolved(view: &Described, of_machine: Option<&String>) -> Result<ResolvedHos
         let detail = format!("BareMetalHost {name} is in namespace {namespace}, its Machine is not");
         return Err(Obstacle::new(Reason::HostNotFenceable, detail));
     }
-    let reference = format!("BareMetalHost/{name}");
+    let reference = HostObject::BareMetalHost(name.clone());
     let address = bmc_address(&view.address, &format!("spec.bmc.address of {reference}"))?;
     Ok(ResolvedHost {
         host: Host {
             reference,
             bmc: address.to_string(),
             stated_uuid: None,
-            can_state_uuid: false,
             manager: None,
             found_uuid: None,
         },

@@ -15,6 +15,7 @@ use remediator_api::{BMCEndpoint, PowerCycleRemediationTemplate, RemediationPoli
 use remediator_bmc::Protocol;
 use remediator_core::eligibility::{endpoint_is_allowed, strategy_is_allowed};
 use remediator_core::facts::{Allowed, Obstacle};
+use remediator_core::journal::HostObject;
 use remediator_core::phase::Reason;
 use remediator_core::readiness::schedule::{HostKey, HostKind};
 use serde_json::{Map, Value, json};
@@ -132,7 +133,7 @@ fn ready(context: &Readiness, endpoint: &BMCEndpoint, present: &[Condition]) -> 
         return Some(Statement::unknown(READY, &why, generation));
     }
     let host = key_of(endpoint);
-    let reference = format!("BMCEndpoint/{}", host.name);
+    let reference = HostObject::Endpoint(host.name.clone());
     let allowed = allowed_by_policy(&context.sources);
     let used = allowed.map_or(Ok(()), |allowed| {
         endpoint_is_allowed(&allowed, &host.namespace, &reference)
@@ -159,7 +160,7 @@ fn ready(context: &Readiness, endpoint: &BMCEndpoint, present: &[Condition]) -> 
 /// The field of the status that says of which host the BMC is, if it has to say something else than it does.
 fn found_otherwise(context: &Readiness, endpoint: &BMCEndpoint) -> Option<Map<String, Value>> {
     let host = key_of(endpoint);
-    let reference = format!("BMCEndpoint/{}", host.name);
+    let reference = HostObject::Endpoint(host.name.clone());
     let is_allowed = allowed_by_policy(&context.sources)
         .is_none_or(|allowed| endpoint_is_allowed(&allowed, &host.namespace, &reference).is_ok());
     let found = match rules(context) {

@@ -56,7 +56,7 @@ async fn is_power_cycled(world: &World) -> Result<()> {
     assert_eq!(world::phase(&ended), Phase::Succeeded, "{:?}", ended.status);
     assert_eq!(host.transitions(), (1, 1));
     let subject = world::journal(&ended).subject.context("it is journalled")?;
-    assert_eq!(subject.host, format!("BareMetalHost/{}", host.name));
+    assert_eq!(subject.host.to_string(), format!("BareMetalHost/{}", host.name));
     let kubeconfig = world.cluster.admin_kubeconfig_file()?;
     let arguments = ["bmc", "check", "-n", &world.namespace, &host.name];
     let (status, out, err) = command::run(DAEMON, &kubeconfig, &arguments).await?;

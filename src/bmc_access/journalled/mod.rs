@@ -64,7 +64,6 @@ fn resolved(
             reference: subject.host.clone(),
             bmc: subject.bmc.clone(),
             stated_uuid: subject.uuid().filter(|_| subject.had_no_node()),
-            can_state_uuid: subject.host.starts_with("BMCEndpoint/"),
             manager: None,
             found_uuid: None,
         },

@@ -1,5 +1,5 @@
 use remediator_bmc::Fingerprint;
-use remediator_core::journal::{Journal, Route};
+use remediator_core::journal::{HostObject, Journal, Route};
 use remediator_core::phase::Phase;
 use serde_json::json;
 
@@ -20,10 +20,9 @@ fn host_at(address: &str, trust: HostTrust) -> ResolvedHost {
     let address = bmc_address(address, "test").unwrap();
     ResolvedHost {
         host: Host {
-            reference: "BMCEndpoint/worker-1".to_owned(),
+            reference: HostObject::Endpoint("worker-1".to_owned()),
             bmc: address.to_string(),
             stated_uuid: None,
-            can_state_uuid: true,
             manager: None,
             found_uuid: None,
         },

@@ -124,7 +124,7 @@ async fn complete(
     let remediation = made.as_ref().map_or_else(|_| any(), Clone::clone);
     let host = host::resolve(sources, &remediation, &mut None, sources.clock.now()).await?;
     if let Ok(host) = &host {
-        entry.host = Some(host.host.reference.clone());
+        entry.host = Some(host.host.reference.to_string());
         entry.bmc = Some(host.host.bmc.clone());
     }
     let template = asked.as_ref().ok().and_then(|asked| asked.template.as_ref());

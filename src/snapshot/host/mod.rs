@@ -12,6 +12,7 @@ use remediator_api::{BMCEndpoint, PowerCycleRemediation};
 use remediator_bmc::ServerTrust;
 use remediator_core::facts::{Host, Lookup, Obstacle};
 use remediator_core::identity::SystemUuid;
+use remediator_core::journal::HostObject;
 use remediator_core::metal3::{HostName, HostReference};
 use remediator_core::phase::Reason;
 pub(crate) use sole::{EndpointReads, LISTING_ENDPOINTS, still_sole};
@@ -75,15 +76,15 @@ pub(crate) async fn other_way(
 ) -> Option<ResolvedHost> {
     let subject = to_bring_back(remediation)?.subject.as_ref()?;
     let namespace = remediation.namespace().unwrap_or_default();
-    let described = match subject.host.split_once('/')? {
-        ("BMCEndpoint", name) => {
+    let described = match &subject.host {
+        HostObject::Endpoint(name) => {
             let endpoint = caches::find(&sources.caches.endpoints, Some(&namespace), name);
             endpoint.and_then(|endpoint| resolve_endpoint(endpoint.0.as_ref().ok()?).ok())
         }
-        (_, name) => {
+        HostObject::BareMetalHost(name) => {
             let reference = HostReference {
                 namespace: namespace.clone(),
-                name: HostName::Known(name.to_owned()),
+                name: HostName::Known(name.clone()),
                 uid: None,
             };
             let described = metal3::describe(&sources.metal3, Some(&namespace), &reference).await;
@@ -105,10 +106,9 @@ pub(crate) fn by_statement(sources: &Sources, machine: &Machine) -> Result<Host,
     let namespace = machine.namespace().unwrap_or_default();
     match reference(machine)?.map(|reference| reference.name) {
         Some(HostName::Known(name) | HostName::OnMetal3Machine(name)) => Ok(Host {
-            reference: format!("BareMetalHost/{name}"),
+            reference: HostObject::BareMetalHost(name),
             bmc: String::new(),
             stated_uuid: None,
-            can_state_uuid: false,
             manager: None,
             found_uuid: None,
         }),
@@ -158,7 +158,7 @@ pub(crate) fn alone(
     let found = endpoints.by_any(system.into_iter().chain(uuid));
     let is_another = |other: &&Arc<Guarded<BMCEndpoint>>| {
         let is_near = other.namespace().as_deref() == Some(namespace);
-        is_near && format!("BMCEndpoint/{}", other.name_any()) != host.reference
+        is_near && HostObject::Endpoint(other.name_any()) != host.reference
     };
     found
         .iter()
@@ -242,7 +242,7 @@ fn found_uuid(endpoint: &BMCEndpoint) -> Option<SystemUuid> {
 pub(crate) fn resolve_endpoint(endpoint: &BMCEndpoint) -> Result<ResolvedHost, Obstacle> {
     let name = endpoint.name_any();
     let spec = &endpoint.spec;
-    let reference = format!("BMCEndpoint/{name}");
+    let reference = HostObject::Endpoint(name);
     let address = bmc_address(&spec.address, &format!("spec.address of {reference}"))?;
     let stated_uuid = match &spec.system_uuid {
         None => None,
@@ -269,7 +269,6 @@ pub(crate) fn resolve_endpoint(endpoint: &BMCEndpoint) -> Result<ResolvedHost, O
         reference,
         bmc: address.to_string(),
         stated_uuid,
-        can_state_uuid: true,
         manager: None,
         found_uuid: found_uuid(endpoint),
     };

@@ -8,6 +8,7 @@ use remediator_api::guarded::Guarded;
 use remediator_api::views::Machine;
 use remediator_core::facts::{Host, Obstacle};
 use remediator_core::identity::SystemUuid;
+use remediator_core::journal::HostObject;
 use remediator_core::phase::Reason;
 
 use crate::api_call::{ShellError, list};
@@ -85,7 +86,7 @@ impl SearchedHost {
             return Err(Obstacle::new(Reason::Accepted, detail));
         }
         for other in endpoints.iter().filter(|other| self.counts(other)) {
-            if self.is_within(other) && format!("BMCEndpoint/{}", other.name_any()) == host.reference {
+            if self.is_within(other) && HostObject::Endpoint(other.name_any()) == host.reference {
                 continue;
             }
             let (namespace, name) = (other.namespace().unwrap_or_default(), other.name_any());

@@ -168,7 +168,7 @@ async fn a_host_that_metal3_manages_is_power_cycled_under_direct_control() -> wo
     assert_eq!(world::phase(&ended), Phase::Succeeded, "{:?}", ended.status);
     assert_eq!(host.transitions(), (1, 1));
     let subject = world::journal(&ended).subject.context("has a subject")?;
-    assert_eq!(subject.host, format!("BareMetalHost/{}", host.name));
+    assert_eq!(subject.host.to_string(), format!("BareMetalHost/{}", host.name));
     Ok(())
 }
 

@@ -5,6 +5,7 @@ use std::fmt::Debug;
 
 use super::{Candidate, Ineligible, Rule};
 use crate::facts::{Allowed, Machine, Obstacle, Origin, Policy};
+use crate::journal::HostObject;
 use crate::phase::Reason;
 use crate::strategy::Strategy;
 
@@ -65,12 +66,14 @@ pub fn machine_is_allowed(allowed: &Allowed, namespace: &str, name: &str) -> Res
 ///
 /// # Errors
 /// [`Reason::NamespaceNotAllowed`].
-pub fn endpoint_is_allowed(allowed: &Allowed, namespace: &str, reference: &str) -> Result<(), Obstacle> {
-    if !reference.starts_with("BMCEndpoint/") {
-        return Ok(());
+pub fn endpoint_is_allowed(allowed: &Allowed, namespace: &str, host: &HostObject) -> Result<(), Obstacle> {
+    match host {
+        HostObject::BareMetalHost(_) => Ok(()),
+        HostObject::Endpoint(_) => {
+            let namespaces = allowed.namespaces.endpoints.as_ref();
+            lists(namespaces, "endpoints", namespace, &host.to_string())
+        }
     }
-    let namespaces = allowed.namespaces.endpoints.as_ref();
-    lists(namespaces, "endpoints", namespace, reference)
 }
 
 /// Whether a remediation may do what it has chosen.

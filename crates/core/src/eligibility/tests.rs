@@ -7,6 +7,7 @@ use crate::health::dialect::Dialect;
 use crate::health::rules::{RawCondition, RawRules, Rules};
 use crate::health::target::MachineState;
 use crate::identity::SystemUuid;
+use crate::journal::HostObject;
 use crate::machine_api::MachineApi;
 use crate::strategy::{Escalation, FencingMode, HostControl};
 
@@ -47,10 +48,9 @@ impl Known {
             node_cluster: None,
             health_checks: vec![Lookup::Present(health_check())],
             host: Ok(Host {
-                reference: "BMCEndpoint/worker".to_owned(),
+                reference: HostObject::Endpoint("worker".to_owned()),
                 bmc: "https://10.0.0.1".to_owned(),
                 stated_uuid: SystemUuid::parse("4c4c4544-0042-3510-8052-b4c04f4e3732").ok(),
-                can_state_uuid: true,
                 manager: None,
                 found_uuid: None,
             }),
@@ -694,7 +694,7 @@ fn lists_of_namespaces_are_about_nothing_else() {
     }
     by_triggers(&mut known, Some(own));
     if let Ok(host) = &mut known.host {
-        host.reference = "BareMetalHost/worker".to_owned();
+        host.reference = HostObject::BareMetalHost("worker".to_owned());
     }
     known.allow(|allowed| allowed.namespaces.endpoints = none());
     assert!(known.examined().is_ok(), "a BareMetalHost is no BMCEndpoint");

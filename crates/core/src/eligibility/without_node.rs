@@ -91,7 +91,7 @@ pub(crate) fn stated_uuid<'a>(
     host: &'a Host,
 ) -> Result<&'a SystemUuid, Obstacle> {
     host.stated_uuid.as_ref().ok_or_else(|| {
-        let (reason, does_not) = if host.can_state_uuid {
+        let (reason, does_not) = if host.reference.can_state_uuid() {
             (Reason::IdentityUnproven, "does not state")
         } else {
             (Reason::NodeMissing, "cannot state")

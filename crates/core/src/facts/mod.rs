@@ -22,8 +22,7 @@ use super::confirmation::{LiveWord, Word};
 use super::health::HealthCheck;
 use super::health::target::ClusterState;
 use super::identity::SystemUuid;
-use super::journal::SavedNode;
-use super::journal::Subject;
+use super::journal::{HostObject, SavedNode, Subject};
 use super::metal3::{HostView, Manager};
 use super::node_lease::{Holders, NodeLease};
 use super::observed::Observed;
@@ -283,17 +282,15 @@ impl Policy {
     }
 }
 
-/// The host behind a Machine.
+/// A host whose power may be asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// `BMCEndpoint/name` or `BareMetalHost/name`.
-    pub reference: String,
+    /// What describes it.
+    pub reference: HostObject,
     /// Address of its BMC, without credentials.
     pub bmc: String,
     /// The system UUID an administrator stated for it.
     pub stated_uuid: Option<SystemUuid>,
-    /// Whether the object behind `reference` has a place for it: a BareMetalHost has none.
-    pub can_state_uuid: bool,
     /// The BareMetalHost by which metal3 keeps the host online; none where nobody but us powers it, or where the
     /// remediation asks to power it all the same.
     pub manager: Option<Manager>,

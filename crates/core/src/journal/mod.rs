@@ -15,7 +15,7 @@ mod subject;
 
 pub use before_power_off::{BeforePowerOff, BmcLog, HostState, LogEntry};
 pub use release::{Basis, Release, ReleaseBy, SavedNode, SavedTaint};
-pub use subject::{HostAtBmc, JournalledNode, NoNode, NodeOfSubject, Route, Subject};
+pub use subject::{HostAtBmc, HostObject, JournalledNode, NoNode, NodeOfSubject, Route, Subject};
 
 use super::confirmation::{Asked, Confirmation};
 use super::facts::Obstacle;

@@ -1,7 +1,9 @@
 //! Whom a remediation is about, as it is journalled.
 
+mod host_object;
 mod route;
 
+pub use host_object::HostObject;
 pub use route::Route;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -35,7 +37,7 @@ pub struct Subject {
     #[serde(flatten)]
     pub node: NodeOfSubject,
     /// `kind/name` of the object that describes the host.
-    pub host: String,
+    pub host: HostObject,
     /// Address of the BMC, without credentials.
     pub bmc: String,
     /// URI of the system at the BMC; empty where the BMC did not answer. Then only the system UUID tells its host.

@@ -7,8 +7,8 @@ use super::world::{SYSTEM, UUID, at};
 use crate::confirmation::{Confirmation, Word};
 use crate::facts::{Lookup, Obstacle, OutOfService, Policy};
 use crate::journal::{
-    Basis, Escalating, EscalationKind, FailedAttempt, HostState, Intent, Journal, JournalledNode, NoNode,
-    NodeOfSubject, OffEvidence, OffRead, Release, ReleaseBy, SavedNode, Subject, Verb,
+    Basis, Escalating, EscalationKind, FailedAttempt, HostObject, HostState, Intent, Journal, JournalledNode,
+    NoNode, NodeOfSubject, OffEvidence, OffRead, Release, ReleaseBy, SavedNode, Subject, Verb,
 };
 use crate::observed::PowerRead;
 use crate::phase::{Phase, Reason};
@@ -48,7 +48,7 @@ fn subjects() -> impl Strategy<Value = Subject> {
                 boot_id: boot_id.to_owned(),
             })
         },
-        host: "BMCEndpoint/worker-1".to_owned(),
+        host: HostObject::Endpoint("worker-1".to_owned()),
         bmc: "https://10.0.0.1".to_owned(),
         system: SYSTEM.to_owned(),
         protocol: Some(Protocol::Redfish),

@@ -6,6 +6,7 @@ use super::shell::{API_LATENCY, Fault, Sim, millis};
 use super::world::{Cause, World, at};
 use crate::decision::{Effect, HeldHost, HoldOn};
 use crate::facts::{Lookup, Obstacle};
+use crate::journal::HostObject;
 use crate::metal3::{HoldWrite, HostView, Manager};
 use crate::observed::{IntentKey, Reading, Sent};
 use crate::phase::{Phase, Reason};
@@ -120,8 +121,7 @@ impl Sim {
         let mut sim = Self::new();
         sim.world.metal3 = Some(Metal3::new());
         if let Ok(host) = &mut sim.host {
-            host.reference = "BareMetalHost/worker-1".to_owned();
-            host.can_state_uuid = false;
+            host.reference = HostObject::BareMetalHost("worker-1".to_owned());
             host.manager = Some(Manager {
                 name: "worker-1".to_owned(),
                 uid: "host-uid-1".to_owned(),

@@ -12,7 +12,7 @@ use crate::facts::{
     Facts, Host, Leadership, LiveCheck, Lookup, Members, Node, NodeCondition, Objects, Obstacle, Origin,
 };
 use crate::identity::SystemUuid;
-use crate::journal::Journal;
+use crate::journal::{HostObject, Journal};
 use crate::node_lease::Holders;
 use crate::observed::Observed;
 use crate::phase::{Phase, Reason};
@@ -158,10 +158,9 @@ impl Sim {
             live_check: None,
             strategy: Ok(strategy()),
             host: Ok(Host {
-                reference: "BMCEndpoint/worker-1".to_owned(),
+                reference: HostObject::Endpoint("worker-1".to_owned()),
                 bmc: "https://10.0.0.1".to_owned(),
                 stated_uuid: None,
-                can_state_uuid: true,
                 manager: None,
                 found_uuid: SystemUuid::parse(UUID).ok(),
             }),

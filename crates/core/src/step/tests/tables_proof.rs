@@ -4,7 +4,7 @@ use jiff::SignedDuration;
 
 use super::world::{SYSTEM, UUID, at};
 use crate::facts::NodeReport;
-use crate::journal::{HostState, JournalledNode, NodeOfSubject, Subject};
+use crate::journal::{HostObject, HostState, JournalledNode, NodeOfSubject, Subject};
 use crate::observed::{PowerRead, Reading};
 use crate::power::{PowerState, Protocol};
 use crate::proof::{OffProof, ProvenOff, Silence, off, silence};
@@ -22,7 +22,7 @@ pub(super) fn subject() -> Subject {
             uid: text("node-uid-1"),
             boot_id: text("boot-1"),
         }),
-        host: text("BMCEndpoint/worker-1"),
+        host: HostObject::Endpoint(text("worker-1")),
         bmc: text("https://10.0.0.1"),
         system: text(SYSTEM),
         protocol: Some(Protocol::Redfish),

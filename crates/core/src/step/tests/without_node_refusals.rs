@@ -8,6 +8,7 @@ use super::world::at;
 use crate::eligibility::{self, Candidate, Rule};
 use crate::facts::{Lookup, Obstacle, Origin};
 use crate::health::HealthCheck;
+use crate::journal::HostObject;
 use crate::machine_api::MachineApi;
 use crate::phase::{Phase, Reason};
 
@@ -46,8 +47,7 @@ fn of_the_host() -> Vec<Case> {
             |sim| {
                 let host = sim.host.as_mut().expect("valid");
                 host.stated_uuid = None;
-                host.reference = "BareMetalHost/worker-1".to_owned();
-                host.can_state_uuid = false;
+                host.reference = HostObject::BareMetalHost("worker-1".to_owned());
             },
             Reason::NodeMissing,
             "BareMetalHost/worker-1 cannot state the system UUID",
