@@ -18,27 +18,27 @@ use crate::watch::indexes::NodeIndex;
 
 /// By what the Node of a host is recognised.
 #[derive(Clone, Debug)]
-pub(crate) struct Marks {
+pub(crate) struct NodeIdentifiers {
     pub(super) uuid: SystemUuid,
     /// Firmware may tell its BMC another UUID than the operating system, so there is more to go by.
-    machine: Option<MachineMarks>,
+    machine: Option<MachineIdentifiers>,
 }
 
 /// What a Node has in common with its Machine.
 #[derive(Clone, Debug)]
-struct MachineMarks {
+struct MachineIdentifiers {
     api: MachineApi,
     namespaced_name: String,
     name: String,
     provider_id: Option<String>,
 }
 
-impl Marks {
+impl NodeIdentifiers {
     /// Of a host with this system UUID, and of its Machine.
     pub(crate) fn of(uuid: SystemUuid, machine: Option<&Machine>) -> Self {
         let machine = machine.map(|machine| {
             let (namespace, name) = (machine.namespace().unwrap_or_default(), machine.name_any());
-            MachineMarks {
+            MachineIdentifiers {
                 api: machine.api(),
                 namespaced_name: format!("{namespace}/{name}"),
                 name,
@@ -117,7 +117,7 @@ pub(super) enum Bearing {
     Unknown(String),
 }
 
-pub(super) fn bearing(guarded: &Guarded<Node>, marks: &Marks) -> Bearing {
+pub(super) fn bearing(guarded: &Guarded<Node>, marks: &NodeIdentifiers) -> Bearing {
     let name = guarded.name_any();
     let node = match &guarded.0 {
         Ok(node) => node,
@@ -136,13 +136,13 @@ pub(super) fn bearing(guarded: &Guarded<Node>, marks: &Marks) -> Bearing {
 
 /// What Nodes say of the one with the marks.
 pub(super) struct Search {
-    marks: Marks,
+    marks: NodeIdentifiers,
     found: Option<facts::Node>,
     unknown: Option<String>,
 }
 
 impl Search {
-    pub(super) fn of(marks: Marks) -> Self {
+    pub(super) fn of(marks: NodeIdentifiers) -> Self {
         Self {
             marks,
             found: None,
@@ -180,7 +180,7 @@ pub(crate) struct Searched {
 }
 
 /// Searches of one cluster: all Nodes are listed, once for everyone who asks at the same time.
-pub(crate) type Searches = SingleFlight<Marks, Searched>;
+pub(crate) type Searches = SingleFlight<NodeIdentifiers, Searched>;
 
 /// What is listed.
 pub(crate) const LISTING: &str = "listing the Nodes";

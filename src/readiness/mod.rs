@@ -55,7 +55,7 @@ pub(crate) async fn run(context: Arc<Readiness>, tell: ConditionQueue) {
     let mut rounds = tokio::time::interval(ROUND);
     rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        let wake = checker.wake();
+        let wake = checker.next_due();
         tokio::select! {
             _ = rounds.tick() => checker.round(),
             Some(ended) = checker.running.join_next_with_id() => checker.ended(ended),
@@ -81,8 +81,8 @@ struct Checks {
 }
 
 impl Checks {
-    fn wake(&self) -> Option<Duration> {
-        let at = self.schedule.as_ref()?.wake()?;
+    fn next_due(&self) -> Option<Duration> {
+        let at = self.schedule.as_ref()?.next_due()?;
         let left = at.duration_since(self.context.sources.clock.steady());
         Some(Duration::try_from(left).unwrap_or_default())
     }

@@ -11,7 +11,7 @@ use remediator_core::journal::Subject;
 use remediator_core::machine_api::MachineApi;
 
 use crate::clusters::node_cluster::NodeCluster;
-use crate::clusters::node_match::Marks;
+use crate::clusters::node_match::NodeIdentifiers;
 use crate::clusters::{node_cluster, node_of_host};
 use crate::snapshot::producers::ProducerRead;
 use crate::snapshot::sources::Sources;
@@ -81,7 +81,7 @@ pub(crate) fn objects(
     let had_none = subject.is_some_and(Subject::had_no_node);
     let may_have_none = subject.is_none() && readable.is_some() && node == Lookup::Absent;
     let node_of_host = if had_none || may_have_none {
-        let marks = Marks::of_remediation(remediation, host, readable);
+        let marks = NodeIdentifiers::of_remediation(remediation, host, readable);
         node_of_host::known(&sources.clusters, nodes, &marks)
     } else {
         let another = match (nodes, &node) {

@@ -13,7 +13,7 @@ use remediator_core::phase::Reason;
 use crate::api_call::{ShellError, each};
 use crate::clusters::Clusters;
 use crate::clusters::node_cluster::NodeCluster;
-use crate::clusters::node_match::{Bearing, LISTING, Marks, Search, Searched, bearing};
+use crate::clusters::node_match::{Bearing, LISTING, NodeIdentifiers, Search, Searched, bearing};
 use crate::clusters::workload::NODES_PAGE;
 use crate::watch::caches::Guarded;
 use crate::watch::indexed_store::IndexedStore;
@@ -35,8 +35,8 @@ pub(crate) fn is_of_cluster(machine: &Machine, key: &ClusterKey) -> bool {
 /// Where to look for a Node, and its marks.
 pub(crate) fn both<'a, N>(
     nodes: &'a Result<N, Obstacle>,
-    marks: &'a Result<Marks, String>,
-) -> Result<(&'a N, &'a Marks), String> {
+    marks: &'a Result<NodeIdentifiers, String>,
+) -> Result<(&'a N, &'a NodeIdentifiers), String> {
     match (nodes, marks) {
         (Ok(nodes), Ok(marks)) => Ok((nodes, marks)),
         (Err(obstacle), _) => Err(obstacle.detail.clone()),
@@ -57,14 +57,14 @@ fn is_witness(of: Option<&ClusterKey>, machines: &IndexedStore<Machine>, node: &
 pub(crate) fn known(
     clusters: &Clusters,
     nodes: &Result<NodeCluster, Obstacle>,
-    marks: &Result<Marks, String>,
+    marks: &Result<NodeIdentifiers, String>,
 ) -> Lookup<facts::Node> {
     let (nodes, marks) = match both(nodes, marks) {
         Ok(known) => known,
         Err(why) => return Lookup::Unreadable(why),
     };
     // Names may be the same in many clusters.
-    let of_host = Marks::of(marks.uuid.clone(), None);
+    let of_host = NodeIdentifiers::of(marks.uuid.clone(), None);
     let uuid = NodeIndex::Uuid(marks.uuid.in_either_order());
     for other in clusters.other_clusters(nodes) {
         let bears = |guarded: &Guarded<Node>| matches!(bearing(guarded, &of_host), Bearing::Yes);
@@ -93,7 +93,7 @@ pub(crate) fn another(nodes: &NodeCluster, node: &facts::Node) -> Option<facts::
 
 /// The Node among these that has the marks. Absent only if every one of them is known to be another's, as those
 /// are that no key leads to, and one of them shows that they are of the right cluster.
-fn indexed(nodes: &IndexedStore<Node>, marks: &Marks, witnessed: bool) -> Lookup<facts::Node> {
+fn indexed(nodes: &IndexedStore<Node>, marks: &NodeIdentifiers, witnessed: bool) -> Lookup<facts::Node> {
     let mut search = Search::of(marks.clone());
     for guarded in marks.candidates(nodes) {
         search.look_at(&guarded);
@@ -135,11 +135,11 @@ fn holding(mut clusters: impl Iterator<Item = NodeCluster>, node: &facts::Node) 
 pub(crate) async fn live(
     clusters: &Clusters,
     nodes: &NodeCluster,
-    marks: Marks,
+    marks: NodeIdentifiers,
 ) -> Result<Searched, ShellError> {
     let machines = clusters.caches.of(MachineApi::ClusterApi).machines.clone();
     let (client, of, clock) = (nodes.client.clone(), nodes.of.clone(), clusters.clock.clone());
-    let search = move |asked: Vec<Marks>| {
+    let search = move |asked: Vec<NodeIdentifiers>| {
         let (machines, of) = (machines.clone(), of.clone());
         let (api, began) = (Api::<Guarded<Node>>::all(client.clone()), clock.now());
         async move {

@@ -28,7 +28,7 @@ fn node(name: &str, uuid: &str) -> Guarded<Node> {
 /// The Node that is told by the marks, found without an index.
 fn among<'a>(
     nodes: impl Iterator<Item = &'a Guarded<Node>>,
-    marks: &Marks,
+    marks: &NodeIdentifiers,
     is_witness: impl Fn(&Node) -> bool,
 ) -> Lookup<facts::Node> {
     let (mut search, mut witnessed) = (Search::of(marks.clone()), false);
@@ -40,7 +40,7 @@ fn among<'a>(
 }
 
 fn found(nodes: &[Guarded<Node>], witness: bool) -> Lookup<String> {
-    let marks = Marks::of(SystemUuid::parse(UUID).unwrap(), None);
+    let marks = NodeIdentifiers::of(SystemUuid::parse(UUID).unwrap(), None);
     among(nodes.iter(), &marks, |_| witness).map(|node| node.name)
 }
 
@@ -158,7 +158,7 @@ fn a_node_that_is_the_machines_in_any_other_way_is_its_host() {
         "metadata": {"name": "worker-1", "namespace": "metal"}, "spec": {"providerID": "metal:///1"},
     });
     let machine: Machine = serde_json::from_value(machine).unwrap();
-    let marks = Marks::of(SystemUuid::parse(UUID).unwrap(), Some(&machine));
+    let marks = NodeIdentifiers::of(SystemUuid::parse(UUID).unwrap(), Some(&machine));
     let node = |name: &str, link: &str, provider_id: &str| -> Guarded<Node> {
         let node = json!({
             "metadata": {"name": name, "annotations": {"machine.openshift.io/machine": link}},
@@ -216,7 +216,7 @@ proptest! {
             "metadata": {"name": "worker-1", "namespace": "metal"}, "spec": {"providerID": provider},
         });
         let machine: Machine = serde_json::from_value(machine).unwrap();
-        let marks = Marks::of(SystemUuid::parse(UUID).unwrap(), has_machine.then_some(&machine));
+        let marks = NodeIdentifiers::of(SystemUuid::parse(UUID).unwrap(), has_machine.then_some(&machine));
         let (store, mut cache) = SharedCache::new();
         for node in nodes {
             cache.apply(&Event::Apply(node));

@@ -13,7 +13,7 @@ use remediator_core::journal::Subject;
 use remediator_core::machine_api::MachineApi;
 
 use crate::clusters::machine_of;
-use crate::clusters::node_match::Marks;
+use crate::clusters::node_match::NodeIdentifiers;
 use crate::daemon::event_mapping::{Remediations, active};
 use crate::watch::caches::{Caches, Guarded, find, readable};
 use crate::watch::indexed_store::Change;
@@ -135,7 +135,7 @@ pub(super) fn awaits(
     let machine = machine.as_ref().and_then(|guarded| guarded.0.as_ref().ok());
     machine.and_then(Machine::node_name) == Some(name)
         || subject.and_then(Subject::uuid).is_some_and(|uuid| {
-            let marks = Marks::of(uuid, machine);
+            let marks = NodeIdentifiers::of(uuid, machine);
             node(name).is_some_and(|node| marks.may_be_on(&node))
         })
 }

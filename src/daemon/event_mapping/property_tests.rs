@@ -10,7 +10,7 @@ use remediator_core::facts::Lookup;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::clusters::node_match::Marks;
+use crate::clusters::node_match::NodeIdentifiers;
 use crate::snapshot::host::among_endpoints;
 use crate::watch::caches::testing::{Writers, apply, caches, delete};
 use crate::watch::lookup;
@@ -223,7 +223,7 @@ fn may_be_its(caches: &Caches, one: &PowerCycleRemediation, node: &Guarded<Node>
     };
     about(one).node.as_ref() == Some(&name)
         || machine.and_then(Machine::node_name) == Some(&name)
-        || uuid.is_some_and(|uuid| Marks::of(uuid, machine).may_be_on(node))
+        || uuid.is_some_and(|uuid| NodeIdentifiers::of(uuid, machine).may_be_on(node))
 }
 
 /// The host of a remediation by all endpoints of its namespace.

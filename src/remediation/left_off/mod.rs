@@ -84,7 +84,7 @@ async fn until_on(
     remediation: &PowerCycleRemediation,
     memory: &tokio::sync::Mutex<Memory>,
 ) -> &'static str {
-    let mut bringing = BringingBack {
+    let mut bringing = Recovery {
         context,
         remediation,
         command: None,
@@ -101,7 +101,7 @@ async fn until_on(
     }
 }
 
-struct BringingBack<'a> {
+struct Recovery<'a> {
     context: &'a Remediator,
     remediation: &'a PowerCycleRemediation,
     /// The power-on, once the host was read Off.
@@ -112,7 +112,7 @@ struct BringingBack<'a> {
     said: String,
 }
 
-impl BringingBack<'_> {
+impl Recovery<'_> {
     /// Reads the power, and sends On where it is Off.
     async fn look(&mut self, memory: &mut Memory) -> After {
         let (Some(journal), uid) = (to_bring_back(self.remediation), self.remediation.uid()) else {

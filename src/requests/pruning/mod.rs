@@ -9,6 +9,7 @@ use remediator_api::PowerCycleRemediation;
 use remediator_api::target_ref::about;
 use remediator_api::views::Machine;
 use remediator_core::facts::Origin;
+use remediator_core::intake;
 
 use crate::api_call::{ShellError, within};
 use crate::snapshot::{Sources, cached};
@@ -84,8 +85,7 @@ fn finished(remediation: &PowerCycleRemediation, machine: &str) -> Option<Finish
         return None;
     }
     let name = remediation.name_any();
-    // A name that was cut short for its length has no number here: such remediations are all kept.
-    let number = name.strip_prefix(machine)?.strip_prefix('-')?.parse().ok()?;
+    let number = intake::number(machine, &name)?;
     let uid = remediation.uid()?;
     let release = journal.release.as_ref();
     let owes = journal.may_have_left_off()

@@ -143,3 +143,12 @@ fn a_host_left_off_and_a_saved_node_are_owed() {
     assert_eq!(owes("worker-7-1", release(Value::Null)), Some(false));
     assert_eq!(owes("worker-7-5", json!({"phase": "Failed"})), Some(false));
 }
+
+/// A name of 253 characters leaves no room for a number; the intake cuts it short, and the number is found all the same.
+#[test]
+fn a_name_that_was_cut_short_has_its_number() {
+    let machine = "w".repeat(253);
+    let name = format!("{}-3", "w".repeat(240));
+    let cut = finished(&remediation(&name, |_| {}), &machine).unwrap();
+    assert_eq!(cut.number, 3);
+}

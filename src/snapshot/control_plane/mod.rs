@@ -11,7 +11,7 @@ use remediator_api::views::cluster_api::ClusterKey;
 use remediator_api::views::{Machine, Node, roles};
 use remediator_api::{RemediationPolicy, keys};
 use remediator_core::facts::{
-    self, ControlPlane, ControlPlaneRule, Member, Members, NodeReport, Obstacle, Role, Standing,
+    self, ControlPlane, ControlPlaneRule, Member, MemberState, Members, NodeReport, Obstacle, Role,
 };
 
 use crate::api_call::{ShellError, list};
@@ -92,12 +92,12 @@ async fn look(client: &Client, rule: ControlPlaneRule) -> Result<ByName, ShellEr
     for (node, is_ready) in etcd {
         let unlabelled = || Member {
             roles: Role::ALL.to_vec(),
-            ..member(Standing::NotReady)
+            ..member(MemberState::NotReady)
         };
         members.entry(node).or_insert_with(unlabelled).runs_etcd |= is_ready;
     }
     let ready = members.iter_mut();
-    let ready = ready.filter(|(_, member)| member.standing == Standing::Ready);
+    let ready = ready.filter(|(_, member)| member.standing == MemberState::Ready);
     try_join_all(ready.map(async |(name, member)| {
         member.lease = lease(client, name).await?;
         Ok::<_, ShellError>(())
@@ -150,9 +150,9 @@ fn members<'a>(nodes: impl IntoIterator<Item = &'a Guarded<Node>>) -> ByName {
     let of_node = |node: &Guarded<Node>| {
         let is_ready = node.0.as_ref().is_ok_and(Node::is_ready);
         let standing = if is_ready {
-            Standing::Ready
+            MemberState::Ready
         } else {
-            Standing::NotReady
+            MemberState::NotReady
         };
         let roles = Some(roles(node.labels())).filter(|roles| !roles.is_empty());
         let member = Member {
@@ -178,14 +178,14 @@ fn add_machines(members: &mut ByName, caches: &Caches, own: Option<&Machine>) {
         if machine.node_name().is_none_or(|name| !members.contains_key(name)) {
             let member = Member {
                 roles: Role::ALL.to_vec(),
-                ..member(Standing::NoNode)
+                ..member(MemberState::NoNode)
             };
             members.insert(format!("Machine {}", machine.name_any()), member);
         }
     }
 }
 
-fn member(standing: Standing) -> Member {
+fn member(standing: MemberState) -> Member {
     Member {
         roles: Vec::new(),
         standing,

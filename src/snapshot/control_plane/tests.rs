@@ -122,13 +122,16 @@ async fn every_node_with_a_role_label_is_a_member_once_and_those_that_are_ready_
     assert_eq!(found.len(), 3);
     assert_eq!(
         seen("a"),
-        (Standing::Ready, vec![Role::ControlPlane], renewed, false)
+        (MemberState::Ready, vec![Role::ControlPlane], renewed, false)
     );
     assert_eq!(
         seen("b"),
-        (Standing::Ready, vec![Role::ControlPlane], renewed, false)
+        (MemberState::Ready, vec![Role::ControlPlane], renewed, false)
     );
-    assert_eq!(seen("c"), (Standing::NotReady, Role::ALL.to_vec(), None, false));
+    assert_eq!(
+        seen("c"),
+        (MemberState::NotReady, Role::ALL.to_vec(), None, false)
+    );
     assert_eq!(
         found["a"].lease.lease_duration,
         Some(SignedDuration::from_secs(40))
@@ -179,7 +182,7 @@ async fn etcd_runs_where_a_static_pod_of_it_is_ready_on_any_distribution() {
         ..three()
     };
     let found = served.look(ControlPlaneRule::WithQuorumOfEtcdPods).await.unwrap();
-    assert_eq!(found["d"].standing, Standing::NotReady);
+    assert_eq!(found["d"].standing, MemberState::NotReady);
 }
 
 #[tokio::test]
@@ -231,10 +234,10 @@ fn a_control_plane_machine_without_a_node_may_have_a_vote() {
         .map(|(name, member)| (name.as_str(), member.standing))
         .collect();
     let expected = [
-        ("Machine lost-node", Standing::NoNode),
-        ("Machine never-joined", Standing::NoNode),
-        ("a", Standing::Ready),
-        ("broken", Standing::NotReady),
+        ("Machine lost-node", MemberState::NoNode),
+        ("Machine never-joined", MemberState::NoNode),
+        ("a", MemberState::Ready),
+        ("broken", MemberState::NotReady),
     ];
     assert_eq!(found, expected);
 }

@@ -9,7 +9,7 @@ use remediator_core::facts::{Host, LiveCheck, Lookup, Obstacle};
 
 use crate::api_call::{ShellError, present, within};
 use crate::clusters::node_cluster::NodeCluster;
-use crate::clusters::node_match::{Marks, Searched};
+use crate::clusters::node_match::{NodeIdentifiers, Searched};
 use crate::clusters::node_of_host;
 use crate::snapshot::live::{around, joined};
 use crate::snapshot::sources::Sources;
@@ -27,7 +27,7 @@ pub(crate) async fn without_node(
 ) -> Result<LiveCheck, ShellError> {
     let known = machine_key(&sources.caches, remediation).map(|key| lookup::machine(&sources.caches, &key));
     let known = known.as_ref().and_then(Lookup::present);
-    let marks = Marks::of_remediation(remediation, host, known);
+    let marks = NodeIdentifiers::of_remediation(remediation, host, known);
     // The list of Nodes may be waited for, and takes longest. What is read after it is no older, so that a look is
     // as old as this list, however many are looked for at once.
     let searched = match node_of_host::both(nodes, &marks) {

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::login::LoginState;
 use super::resource::{ActionInfo, ResetAction};
-use super::task::{self, Course};
+use super::task::{self, TaskProgress};
 use super::wire::{Answer, Call, SendFailure};
 use super::{Redfish, own};
 use crate::error::BmcError;
@@ -80,7 +80,7 @@ impl Redfish {
                     "an HTML page came with HTTP {status}"
                 )));
             }
-            if let Some(Course::Failed(why)) = task::in_answer(body, &self.redactor) {
+            if let Some(TaskProgress::Failed(why)) = task::in_answer(body, &self.redactor) {
                 return refused(Refusal::Failed, format!("HTTP {status}: {why}"));
             }
             if !said.denies_success() {

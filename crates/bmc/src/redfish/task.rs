@@ -39,7 +39,7 @@ pub(super) struct Task {
 
 /// How a task stands.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Course {
+pub(super) enum TaskProgress {
     /// Not at its end, as far as is known.
     Running,
     /// At its end without what was asked for; why, in the words of the BMC.
@@ -68,49 +68,51 @@ impl Task {
 
     /// How it stands. `Interrupted` is not an end: such a task is expected to go on (DSP0268,
     /// `Task.TaskState`).
-    fn course(&self, redactor: &Redactor) -> Course {
+    fn course(&self, redactor: &Redactor) -> TaskProgress {
         match self.state.as_deref() {
-            Some("Completed") => Course::Over,
+            Some("Completed") => TaskProgress::Over,
             Some(end @ ("Exception" | "Killed" | "Cancelled")) => {
                 let said = Messages::of_messages(&self.messages);
-                Course::Failed(redactor.clean(&format!("its task ended in {end}: {}", said.text(redactor))))
+                TaskProgress::Failed(
+                    redactor.clean(&format!("its task ended in {end}: {}", said.text(redactor))),
+                )
             }
             // Words that nobody knows are no end.
-            Some(_) | None => Course::Running,
+            Some(_) | None => TaskProgress::Running,
         }
     }
 }
 
 /// How the task in a body stands, if there is one.
-pub(super) fn in_answer(body: &[u8], redactor: &Redactor) -> Option<Course> {
+pub(super) fn in_answer(body: &[u8], redactor: &Redactor) -> Option<TaskProgress> {
     Some(Task::of(body)?.course(redactor))
 }
 
 /// What an answer of a task monitor means: 202 while the task runs, then what the operation itself would have
 /// been answered; or 200 with the task itself, which some BMCs name in place of its monitor.
-pub(super) fn course(status: StatusCode, body: &[u8], redactor: &Redactor) -> Course {
+pub(super) fn course(status: StatusCode, body: &[u8], redactor: &Redactor) -> TaskProgress {
     let said = Messages::of(body);
     let failed = || {
         let (status, said) = (status.as_u16(), said.text(redactor));
-        Course::Failed(redactor.clean(&format!("its task monitor answered HTTP {status}: {said}")))
+        TaskProgress::Failed(redactor.clean(&format!("its task monitor answered HTTP {status}: {said}")))
     };
     if status.is_success() {
         return match in_answer(body, redactor) {
             Some(course) => course,
-            None if said.denies_success() && said.says_not_ready() => Course::Running,
+            None if said.denies_success() && said.says_not_ready() => TaskProgress::Running,
             None if said.denies_success() && !said.says_already() => failed(),
-            None if status == StatusCode::ACCEPTED => Course::Running,
-            None => Course::Over,
+            None if status == StatusCode::ACCEPTED => TaskProgress::Running,
+            None => TaskProgress::Over,
         };
     }
     match status.as_u16() {
         // It is not the operation that is refused here, but the question.
-        300..=399 | 401 | 403..=406 | 410 => Course::Over,
-        408 | 425 | 429 | 502..=504 => Course::Running,
-        _ if said.says_not_ready() => Course::Running,
+        300..=399 | 401 | 403..=406 | 410 => TaskProgress::Over,
+        408 | 425 | 429 | 502..=504 => TaskProgress::Running,
+        _ if said.says_not_ready() => TaskProgress::Running,
         _ if said.is_error && !said.says_already() => failed(),
-        500..=599 => Course::Running,
-        _ => Course::Over,
+        500..=599 => TaskProgress::Running,
+        _ => TaskProgress::Over,
     }
 }
 
@@ -118,7 +120,7 @@ impl Redfish {
     /// Remembers where the task of a command that was just accepted is asked for.
     pub(super) fn follow(&mut self, command: Verb, answer: &Answer) {
         let task = Task::of(answer.bytes());
-        let is_running = |task: &Task| task.course(&self.redactor) == Course::Running;
+        let is_running = |task: &Task| task.course(&self.redactor) == TaskProgress::Running;
         let running = task.as_ref().is_some_and(is_running);
         if answer.status != StatusCode::ACCEPTED && !running {
             return;
@@ -153,9 +155,11 @@ impl Redfish {
         let due = followed.not_before.is_none_or(|at| at <= Instant::now());
         if let Some(path) = followed.monitor.take_if(|_| due) {
             match self.ask(&path, &mut followed).await {
-                Course::Running => followed.monitor = Some(path),
-                Course::Failed(why) => followed.failure = Some(format!("{} failed: {why}", followed.command)),
-                Course::Over => {}
+                TaskProgress::Running => followed.monitor = Some(path),
+                TaskProgress::Failed(why) => {
+                    followed.failure = Some(format!("{} failed: {why}", followed.command))
+                }
+                TaskProgress::Over => {}
             }
         }
         reading.command_failure.clone_from(&followed.failure);
@@ -166,7 +170,7 @@ impl Redfish {
 
     /// Asks how a task stands. One that cannot be asked is not asked again: it would only delay the
     /// readings, which decide.
-    async fn ask(&mut self, path: &ResourcePath, followed: &mut Followed) -> Course {
+    async fn ask(&mut self, path: &ResourcePath, followed: &mut Followed) -> TaskProgress {
         let limit = self.deadlines.request;
         let answer = timeout(limit, self.send_again(Method::GET, path)).await;
         let late = |_| Err(BmcError::NoAnswer(format!("nothing came within {limit:?}")));
@@ -174,7 +178,7 @@ impl Redfish {
             Ok(answer) => answer,
             Err(error) => {
                 tracing::debug!(%error, "the task of a command cannot be asked for");
-                return Course::Over;
+                return TaskProgress::Over;
             }
         };
         followed.not_before = not_before(&answer);

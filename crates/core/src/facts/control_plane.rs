@@ -51,7 +51,7 @@ pub struct Member {
     /// What it is for: the quorum of each role counts by itself.
     pub roles: Vec<Role>,
     /// How it stands.
-    pub standing: Standing,
+    pub standing: MemberState,
     /// Its Lease.
     pub lease: NodeReport,
     /// Whether an etcd Pod is Ready there.
@@ -75,7 +75,7 @@ impl Role {
 
 /// How the Node of a member stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum MemberState {
     /// Its condition Ready is True.
     Ready,
     /// It is not, or the Node cannot be read.

@@ -8,7 +8,7 @@ mod tests;
 
 pub use allowed::{Allowed, AllowedNamespaces};
 pub use control_plane::{
-    ControlPlane, ControlPlaneRule, Member, Members, Role, Standing, is_of_control_plane,
+    ControlPlane, ControlPlaneRule, Member, MemberState, Members, Role, is_of_control_plane,
 };
 pub use objects::{Machine, Node, NodeCondition, NodeReport, OutOfService};
 

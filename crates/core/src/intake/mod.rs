@@ -82,7 +82,7 @@ pub fn decide(
     if let Some(quarantine) = quarantine(remediations) {
         return Intake::skip(quarantine.obstacle(&machine.name));
     }
-    let by_number = |one: &&Remediation| (number(machine, &one.name), one.name.clone());
+    let by_number = |one: &&Remediation| (number(&machine.name, &one.name), one.name.clone());
     let newest = remediations.iter().max_by_key(by_number);
     if newest.is_some_and(|newest| is_older_view(machine, newest)) {
         return Intake::Nothing;
@@ -117,7 +117,9 @@ pub fn quarantine(remediations: &[Remediation]) -> Option<Quarantine> {
 }
 
 fn create(machine: &Machine, remediations: &[Remediation], is_taken: impl Fn(&str) -> bool) -> Intake {
-    let given = remediations.iter().filter_map(|one| number(machine, &one.name));
+    let given = remediations
+        .iter()
+        .filter_map(|one| number(&machine.name, &one.name));
     let next = given.max().unwrap_or(0).saturating_add(1);
     let stem = stem(&machine.name);
     let mut names = (next..=u32::MAX).map(|number| format!("{stem}-{number}"));
@@ -140,8 +142,9 @@ fn stem(machine: &str) -> String {
     stem.trim_end_matches(['-', '.']).to_owned()
 }
 
-/// The number in a name that we gave. A name that a person gave has none, whatever it ends in.
-fn number(machine: &Machine, name: &str) -> Option<u32> {
-    let number = name.strip_prefix(stem(&machine.name).as_str())?;
+/// The number in the name of a remediation that we made for a Machine of this name. A name that a person gave has
+/// none, whatever it ends in.
+pub fn number(machine: &str, name: &str) -> Option<u32> {
+    let number = name.strip_prefix(stem(machine).as_str())?;
     number.strip_prefix('-')?.parse().ok()
 }

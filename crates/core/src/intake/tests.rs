@@ -2,8 +2,8 @@ use jiff::SignedDuration;
 
 use super::*;
 use crate::facts::{
-    AllowedNamespaces, ControlPlaneRule, Member, Members, NodeCondition, NodeReport, OutOfService, Role,
-    Standing,
+    AllowedNamespaces, ControlPlaneRule, Member, MemberState, Members, NodeCondition, NodeReport,
+    OutOfService, Role,
 };
 use crate::health::UnhealthyCondition;
 use crate::health::target::MachineState;
@@ -383,10 +383,10 @@ fn a_host_of_the_control_plane_is_taken_up_where_the_others_keep_quorum() {
         };
         (name.to_owned(), member)
     };
-    for (other, taken_up) in [(Standing::Ready, true), (Standing::NotReady, false)] {
+    for (other, taken_up) in [(MemberState::Ready, true), (MemberState::NotReady, false)] {
         let members = [
-            member("worker", Standing::NotReady),
-            member("b", Standing::Ready),
+            member("worker", MemberState::NotReady),
+            member("b", MemberState::Ready),
             member("c", other),
         ];
         let control_plane = ControlPlane {

@@ -88,7 +88,7 @@ pub const HOST_ANNOTATION: &str = "metal3.io/BareMetalHost";
 
 /// What a Machine says about its BareMetalHost.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Signposts<'a> {
+pub struct BareMetalHostHints<'a> {
     /// Namespace of the Machine.
     pub namespace: &'a str,
     /// `spec.providerID`.
@@ -122,7 +122,7 @@ const METAL3_SCHEME: &str = "metal3://";
 /// Metal3Machine says, whatever the providerID may be. `None`: the Machine has no BareMetalHost.
 /// Sources: cluster-api-provider-baremetal `pkg/cloud/baremetal/actuators/machine/actuator.go`;
 /// cluster-api-provider-metal3 `baremetal/metal3machine_manager.go`.
-pub fn host_reference(signposts: Signposts<'_>) -> Result<Option<HostReference>, Obstacle> {
+pub fn host_reference(signposts: BareMetalHostHints<'_>) -> Result<Option<HostReference>, Obstacle> {
     let on_metal3_machine = |uid: Option<&str>| {
         signposts.metal3_machine.map(|metal3_machine| HostReference {
             namespace: signposts.namespace.to_owned(),

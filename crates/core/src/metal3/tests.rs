@@ -39,7 +39,7 @@ fn the_host_is_found_by_what_names_it_and_else_by_the_metal3_machine() {
         (None, None, Some("m3m"), Some(annotated(None))),
         (Some("other://1"), None, Some("m3m"), Some(annotated(None))),
     ] {
-        let signposts = Signposts {
+        let signposts = BareMetalHostHints {
             namespace: "metal",
             provider_id,
             annotation,
@@ -59,10 +59,10 @@ fn the_host_is_found_by_what_names_it_and_else_by_the_metal3_machine() {
         ("baremetalhost:///host", None),
     ] {
         let provider_id = Some(provider_id);
-        let signposts = Signposts {
+        let signposts = BareMetalHostHints {
             provider_id,
             metal3_machine,
-            ..Signposts::default()
+            ..BareMetalHostHints::default()
         };
         let refused = host_reference(signposts).unwrap_err();
         assert_eq!(refused.reason, Reason::HostUnreadable, "{signposts:?}");

@@ -218,7 +218,7 @@ impl Schedule {
 
     /// The next host to be checked, if one may begin now.
     pub fn begin(&mut self, now: Timestamp) -> Option<HostKey> {
-        if self.wake().is_none_or(|at| at > now) {
+        if self.next_due().is_none_or(|at| at > now) {
             return None;
         }
         let (_, key) = self.due.pop_first()?;
@@ -232,7 +232,7 @@ impl Schedule {
     }
 
     /// When [`Schedule::begin`] is worth another call; `None` until something else happens.
-    pub fn wake(&self) -> Option<Timestamp> {
+    pub fn next_due(&self) -> Option<Timestamp> {
         if self.running >= AT_ONCE {
             return None;
         }

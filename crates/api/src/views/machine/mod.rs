@@ -13,7 +13,7 @@ use crate::keys;
 use remediator_core::facts::{self, NodeCondition, Obstacle};
 use remediator_core::health::target::{MachineState, Readiness};
 use remediator_core::machine_api::MachineApi;
-use remediator_core::metal3::{HostReference, Signposts, host_reference};
+use remediator_core::metal3::{BareMetalHostHints, HostReference, host_reference};
 
 /// What is read of the spec.
 #[derive(CustomResource, Clone, Debug, Default, Serialize, Deserialize)]
@@ -161,7 +161,7 @@ impl Machine {
         let infrastructure = cluster_api.and_then(|machine| machine.infrastructure.as_ref());
         let metal3_machine = infrastructure.filter(|object| object.kind == "Metal3Machine");
         let annotation = self.annotations().get(keys::BARE_METAL_HOST_ANNOTATION);
-        host_reference(Signposts {
+        host_reference(BareMetalHostHints {
             namespace: &self.namespace().unwrap_or_default(),
             provider_id: self.spec.provider_id.as_deref(),
             annotation: annotation.map(String::as_str),

@@ -11,7 +11,7 @@ use super::messages::Messages;
 use super::resource::{
     ActionInfo, Chassis, Collection, Described, LogPage, LogService, Root, System, decode,
 };
-use super::task::{self, Course, Task};
+use super::task::{self, Task, TaskProgress};
 use crate::credentials::Credentials;
 use crate::redact::Redactor;
 
@@ -54,7 +54,7 @@ fn shown(body: &[u8], redactor: &Redactor) -> String {
     let mut shown = Messages::of(body).text(redactor);
     let statuses = [200, 202, 500].map(StatusCode::from_u16);
     for status in statuses.into_iter().flatten() {
-        if let Course::Failed(why) = task::course(status, body, redactor) {
+        if let TaskProgress::Failed(why) = task::course(status, body, redactor) {
             shown.push_str(&why);
         }
     }

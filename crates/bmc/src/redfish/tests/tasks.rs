@@ -12,7 +12,7 @@ use super::fake::{Fake, Seen, json as answer, reply};
 use super::{CANARY, RESET, connect, of, redfish, soon, system};
 use crate::credentials::Credentials;
 use crate::redact::Redactor;
-use crate::redfish::task::{Course, course};
+use crate::redfish::task::{TaskProgress, course};
 use crate::{CommandAnswer, Refusal, Verb};
 
 const MONITOR: &str = "/redfish/v1/TaskService/TaskMonitors/1";
@@ -110,7 +110,7 @@ fn what_a_monitor_says_is_an_end_only_where_it_says_so() {
         (503, error.clone()),
         (504, "<html>".to_owned()),
     ] {
-        assert_eq!(said(status, &body), Course::Running, "{status} {body}");
+        assert_eq!(said(status, &body), TaskProgress::Running, "{status} {body}");
     }
     for (status, body) in [
         (200, in_state("Completed")),
@@ -133,7 +133,7 @@ fn what_a_monitor_says_is_an_end_only_where_it_says_so() {
         (410, error.clone()),
         (400, "what?".to_owned()),
     ] {
-        assert_eq!(said(status, &body), Course::Over, "{status} {body}");
+        assert_eq!(said(status, &body), TaskProgress::Over, "{status} {body}");
     }
     for (status, body, words) in [
         (
@@ -162,7 +162,7 @@ fn what_a_monitor_says_is_an_end_only_where_it_says_so() {
         ),
         (501, error.clone(), "its task monitor answered HTTP 501: "),
     ] {
-        let Course::Failed(why) = said(status, &body) else {
+        let TaskProgress::Failed(why) = said(status, &body) else {
             panic!("{status} {body}");
         };
         assert!(why.starts_with(words), "{why}");
@@ -171,7 +171,7 @@ fn what_a_monitor_says_is_an_end_only_where_it_says_so() {
     let long = task("Exception")
         .to_string()
         .replace("fuse 7", &"x".repeat(10_000));
-    let Course::Failed(why) = said(200, &long) else {
+    let TaskProgress::Failed(why) = said(200, &long) else {
         panic!("it ended");
     };
     assert_eq!(why.chars().count(), 300);

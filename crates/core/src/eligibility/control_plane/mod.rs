@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use crate::facts::{
-    ControlPlane, ControlPlaneRule, Machine, Member, Members, Node, Obstacle, Role, Standing,
+    ControlPlane, ControlPlaneRule, Machine, Member, MemberState, Members, Node, Obstacle, Role,
 };
 use crate::phase::Reason;
 
@@ -95,15 +95,15 @@ impl Evidence {
     fn unwell(&self, name: &str, member: &Member) -> Option<String> {
         let renews = |now| member.lease.is_renewed(now);
         match (member.standing, self.rule, self.live) {
-            (Standing::NoNode, ..) => Some(format!("{name} has no Node")),
-            (Standing::NotReady, ..) => Some(format!("Node {name} is not Ready")),
-            (Standing::Ready, _, Some(now)) if !renews(now) => {
+            (MemberState::NoNode, ..) => Some(format!("{name} has no Node")),
+            (MemberState::NotReady, ..) => Some(format!("Node {name} is not Ready")),
+            (MemberState::Ready, _, Some(now)) if !renews(now) => {
                 Some(format!("Node {name} does not renew its Lease"))
             }
-            (Standing::Ready, ControlPlaneRule::WithQuorumOfEtcdPods, Some(_)) if !member.runs_etcd => {
+            (MemberState::Ready, ControlPlaneRule::WithQuorumOfEtcdPods, Some(_)) if !member.runs_etcd => {
                 Some(format!("Node {name} runs no etcd Pod that is Ready"))
             }
-            (Standing::Ready, ..) => None,
+            (MemberState::Ready, ..) => None,
         }
     }
 }

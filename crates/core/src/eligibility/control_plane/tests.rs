@@ -26,7 +26,7 @@ fn lease(renewed: i64) -> NodeReport {
 fn well() -> Member {
     Member {
         roles: vec![Role::ControlPlane],
-        standing: Standing::Ready,
+        standing: MemberState::Ready,
         lease: lease(-10),
         runs_etcd: true,
     }
@@ -34,7 +34,7 @@ fn well() -> Member {
 
 fn not_ready() -> Member {
     Member {
-        standing: Standing::NotReady,
+        standing: MemberState::NotReady,
         ..well()
     }
 }
@@ -124,7 +124,7 @@ fn what_a_member_has_to_show() {
         ("not Ready", not_ready(), [false, false]),
         (
             "without a Node",
-            with(|one| one.standing = Standing::NoNode),
+            with(|one| one.standing = MemberState::NoNode),
             [false, false],
         ),
         (
@@ -164,9 +164,9 @@ fn what_a_member_has_to_show() {
 fn the_caches_have_neither_leases_nor_pods_and_ask_for_none() {
     let cached = |ready: bool| Member {
         standing: if ready {
-            Standing::Ready
+            MemberState::Ready
         } else {
-            Standing::NotReady
+            MemberState::NotReady
         },
         lease: NodeReport::default(),
         runs_etcd: false,
@@ -238,9 +238,9 @@ fn invariant_12_a_fence_leaves_more_than_half_of_the_members_well() {
 
 fn any_member() -> impl Strategy<Value = Member> {
     let standing = prop_oneof![
-        4 => Just(Standing::Ready),
-        1 => Just(Standing::NotReady),
-        1 => Just(Standing::NoNode),
+        4 => Just(MemberState::Ready),
+        1 => Just(MemberState::NotReady),
+        1 => Just(MemberState::NoNode),
     ];
     let lease = prop_oneof![
         4 => (-40..=10_i64).prop_map(lease),
@@ -269,7 +269,7 @@ proptest! {
             let renewed = member.lease.lease_renewed;
             let renews = renewed.is_some_and(|renewed| renewed > at(-40) && renewed <= at(10));
             let etcd = member.runs_etcd || rule == ControlPlaneRule::WithQuorumOfNodes;
-            member.standing == Standing::Ready && renews && etcd
+            member.standing == MemberState::Ready && renews && etcd
         };
         let well = others.iter().filter(shows_all).count();
         prop_assert_eq!(is_allowed(rule, others.clone()), well > others.len().saturating_add(1) / 2);

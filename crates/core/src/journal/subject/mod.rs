@@ -223,12 +223,12 @@ enum WhyNone {
     "status.subject has to name either node, nodeUID and bootID, or noNode (with deletedNode where that is \
      Deleted); do not edit the status, and delete the remediation after checking the host"
 )]
-struct HalfANode;
+struct IncompleteNode;
 
 impl TryFrom<WrittenNode> for NodeOfSubject {
-    type Error = HalfANode;
+    type Error = IncompleteNode;
 
-    fn try_from(written: WrittenNode) -> Result<Self, HalfANode> {
+    fn try_from(written: WrittenNode) -> Result<Self, IncompleteNode> {
         let there = (written.node, written.node_uid, written.boot_id);
         let absent = (written.no_node, written.deleted_node, written.earlier_boot_id);
         Ok(match (there, absent) {
@@ -243,7 +243,7 @@ impl TryFrom<WrittenNode> for NodeOfSubject {
                 why: NoNode::Deleted(name),
                 earlier_boot,
             },
-            _ => return Err(HalfANode),
+            _ => return Err(IncompleteNode),
         })
     }
 }

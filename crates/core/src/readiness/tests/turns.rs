@@ -47,7 +47,7 @@ pub(super) fn run(
             begun.push((now, key.clone()));
             schedule.end(&key, how(&key), Some("s/one".to_owned()), now);
         }
-        match schedule.wake() {
+        match schedule.next_due() {
             Some(at) => now = at.max(later(now, SignedDuration::from_millis(1))),
             None => break,
         }
@@ -248,7 +248,7 @@ fn checks_that_hang_hold_up_nobody_until_too_many_do() {
         assert_eq!(schedule.begin(now), None, "not two in one moment");
         now = later(now, SPACING);
     }
-    assert_eq!((schedule.begin(now), schedule.wake()), (None, None));
+    assert_eq!((schedule.begin(now), schedule.next_due()), (None, None));
     schedule.end(&hanging[0], Ended::NotReady, None, now);
     assert!(schedule.begin(now).is_some());
 }
@@ -261,7 +261,7 @@ fn a_host_that_vanishes_is_named_once_and_its_place_is_free() {
     schedule.begin_round();
     assert_eq!(schedule.end_round(), [host(0), host(1)]);
     schedule.end(&key, Ended::Ready, None, start());
-    assert_eq!(schedule.wake(), None, "nothing is left");
+    assert_eq!(schedule.next_due(), None, "nothing is left");
     schedule.begin_round();
     assert_eq!(schedule.end_round(), []);
 }
@@ -273,7 +273,7 @@ fn what_was_put_off_comes_again_after_its_pause() {
     let key = schedule.begin(start()).unwrap();
     schedule.end(&key, Ended::PutOff(SignedDuration::from_mins(3)), None, start());
     assert_eq!(
-        schedule.wake(),
+        schedule.next_due(),
         Some(later(start(), SignedDuration::from_mins(3)))
     );
 }

@@ -6,14 +6,14 @@ use jiff::SignedDuration;
 
 use super::shell::Sim;
 use super::world::at;
-use crate::facts::{ControlPlane, ControlPlaneRule, Member, Members, NodeReport, Role, Standing};
+use crate::facts::{ControlPlane, ControlPlaneRule, Member, MemberState, Members, NodeReport, Role};
 use crate::journal::EscalationKind;
 use crate::phase::{Phase, Reason};
 
 fn members(runs_etcd: [bool; 2]) -> BTreeMap<String, Member> {
     let member = |runs_etcd| Member {
         roles: vec![Role::ControlPlane],
-        standing: Standing::Ready,
+        standing: MemberState::Ready,
         lease: NodeReport {
             lease_renewed: Some(at(0)),
             lease_duration: Some(SignedDuration::from_hours(24)),
