@@ -157,7 +157,7 @@ impl Redfish {
             match self.ask(&path, &mut followed).await {
                 TaskProgress::Running => followed.monitor = Some(path),
                 TaskProgress::Failed(why) => {
-                    followed.failure = Some(format!("{} failed: {why}", followed.command))
+                    followed.failure = Some(format!("{} failed: {why}", followed.command));
                 }
                 TaskProgress::Over => {}
             }
