@@ -22,12 +22,13 @@ build: ## Build the daemon and the simulator for release
 # Before anything is built: who mistypes a scenario should not wait minutes to be told.
 .PHONY: known-scenario
 known-scenario:
-	@case "$${SCENARIO-}" in ''|lying-bmc|wrong-host|wrong-password|recovers) ;; \
-	*) echo "demo: SCENARIO=$$SCENARIO is unknown; choose one of lying-bmc, wrong-host, wrong-password, recovers," \
+	@case "$${SCENARIO-}" in ''|lying-bmc|wrong-host|wrong-password|recovers|metal3) ;; \
+	*) echo "demo: SCENARIO=$$SCENARIO is unknown; choose one of lying-bmc, wrong-host, wrong-password, recovers, metal3," \
 	"or leave it out for the power cycle" >&2; exit 2 ;; esac
 
 .PHONY: demo
-demo: known-scenario prerequisites ## Power-cycle a host before your eyes (KEEP=1 to look around, SCENARIO=lying-bmc|wrong-host|wrong-password|recovers)
+demo: known-scenario prerequisites ## Power-cycle a host before your eyes (KEEP=1 to look around, SCENARIO=lying-bmc|wrong-host|wrong-password|recovers|metal3)
+	@if [ "$${SCENARIO-}" = metal3 ]; then $(IRONIC) >/dev/null; fi
 	@cargo build --bin baremetal-remediator --example demo
 	@cargo run --quiet --example demo
 

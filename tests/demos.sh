@@ -18,4 +18,4 @@ $(tail -n 60 "$log")"
 fi
 
 cargo build --quiet --bin baremetal-remediator --example demo || exit 1
-printf '%s\n' main-job lying-bmc wrong-host wrong-password recovers | xargs -P 3 -I '{}' "$0" one '{}'
+printf '%s\n' main-job lying-bmc wrong-host wrong-password recovers metal3 | xargs -P 3 -I '{}' "$0" one '{}'

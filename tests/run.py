@@ -48,7 +48,7 @@ PARTS = [
     # The pool of control planes decides how many stories run at once.
     ("stories", "stories", ["build", "control plane", "definitions of others", "sushy-emulator", "Ironic"],
      "cargo test --no-fail-fast --test stories -- --test-threads=1000"),
-    ("demos", "others", ["build", "control plane", "definitions of others"], "tests/demos.sh"),
+    ("demos", "others", ["build", "control plane", "definitions of others", "Ironic"], "tests/demos.sh"),
     ("conformance", "conformance", ["build", "tools of others"], "cargo run --quiet --bin simulator-conformance"),
     ("sabotage", "conformance", ["without the proof", "control plane", "definitions of others"], "tests/sabotage.sh story"),
     ("harness", "others", ["build", "control plane", "definitions of others"],

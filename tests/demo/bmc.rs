@@ -24,18 +24,26 @@ pub(crate) async fn follow(host: Host, narrator: Arc<Narrator>) {
             if same > SAME_ANSWERS_TOLD {
                 continue;
             }
-        } else {
+        } else if is_news(&entry.event) {
             same = 0;
         }
         tell(&narrator, host.name(), entry.wall, &entry.event);
     }
 }
 
+/// Whether the same answer is news again after this.
+fn is_news(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::Command { .. } | Event::Changed { .. } | Event::Pressed { .. } | Event::FaultsSet { .. }
+    )
+}
+
 fn tell(narrator: &Narrator, name: &str, at: Timestamp, event: &Event) {
     let bmc = |text: String| narrator.say_of(at, Who::Bmc, &format!("{name} {text}"));
     match event {
-        Event::SessionCreated { .. } => bmc("let the daemon log in".to_owned()),
-        Event::SessionDeleted { .. } => bmc("closed the daemon's session".to_owned()),
+        Event::SessionCreated { .. } => bmc("opened a session".to_owned()),
+        Event::SessionDeleted { .. } => bmc("closed a session for its owner".to_owned()),
         Event::SessionEnded { .. } => bmc("ended a session".to_owned()),
         Event::SessionExpired { .. } => bmc("ended a session that nobody used".to_owned()),
         Event::TlsFailed => bmc("could not agree on TLS".to_owned()),

@@ -11,6 +11,7 @@ mod cost_table;
 mod follow;
 mod health_check;
 mod keep;
+mod metal3;
 mod narrate;
 mod pods;
 mod refusals;
@@ -114,7 +115,8 @@ fn eprintln(text: &str) {
 /// What this is about, and who speaks.
 fn title(scenario: Scenario) {
     print(&format!("baremetal-remediator demo: {}\n", scenario.headline()));
-    for who in Who::ALL {
+    let speaks = |who: &Who| *who != Who::Metal3 || scenario.is_beside_metal3();
+    for who in Who::ALL.into_iter().filter(speaks) {
         print(&format!("  {:<12}  {}", who.name(), who.meaning()));
     }
     print("");

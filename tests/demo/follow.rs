@@ -21,7 +21,7 @@ use world::{World, objects};
 
 use crate::health_check::Triggers;
 use crate::narrate::{Narrator, Who};
-use crate::{bmc, health_check, pods, remediations, stage};
+use crate::{bmc, health_check, metal3, pods, remediations, stage};
 
 /// Annotation by which a person makes a host hang.
 pub(crate) const HANG_ANNOTATION: &str = "demo/hang";
@@ -62,6 +62,8 @@ pub(crate) fn start(world: &Arc<World>, narrator: &Arc<Narrator>) -> Followed {
         sights,
         triggers.clone(),
     ));
+    tasks.spawn(metal3::follow_hosts(Arc::clone(world), Arc::clone(narrator)));
+    tasks.spawn(metal3::follow_events(Arc::clone(world), Arc::clone(narrator)));
     for host in &world.hosts {
         tasks.spawn(bmc::follow(host.bmc.clone(), Arc::clone(narrator)));
     }

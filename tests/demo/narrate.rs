@@ -23,16 +23,18 @@ pub(crate) enum Who {
     Truth,
     Bmc,
     Kubernetes,
+    Metal3,
     Mhc,
     Remediator,
     Demo,
 }
 
 impl Who {
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::Truth,
         Self::Bmc,
         Self::Kubernetes,
+        Self::Metal3,
         Self::Mhc,
         Self::Remediator,
         Self::Demo,
@@ -43,6 +45,7 @@ impl Who {
             Self::Truth => "TRUTH",
             Self::Bmc => "BMC",
             Self::Kubernetes => "Kubernetes",
+            Self::Metal3 => "metal3",
             Self::Mhc => "MHC (played)",
             Self::Remediator => "remediator",
             Self::Demo => "demo",
@@ -54,6 +57,7 @@ impl Who {
             Self::Truth => "what the simulated host really does; nobody below can see this",
             Self::Bmc => "what its BMC is asked and what it answers, true or not",
             Self::Kubernetes => "what the API server knows of Nodes, pods and Machines",
+            Self::Metal3 => "what baremetal-operator (played) tells a real Ironic, and says of its hosts",
             Self::Mhc => "what OpenShift's own MachineHealthCheck controller does in a real cluster",
             Self::Remediator => "the daemon, as `kubectl get pcr` tells it",
             Self::Demo => "stage directions",
@@ -65,6 +69,7 @@ impl Who {
             Self::Truth => "1;35",
             Self::Bmc => "36",
             Self::Kubernetes => "34",
+            Self::Metal3 => "1;34",
             Self::Mhc => "33",
             Self::Remediator => "1;32",
             Self::Demo => "2",

@@ -18,6 +18,15 @@ pub(crate) async fn tables(stage: &Stage) -> Result<()> {
     for message in remediations.column("Message").unwrap_or_default() {
         paragraph(&format!("MESSAGE: {message}"));
     }
+    if stage.is_beside_metal3() {
+        let path = format!("/apis/metal3.io/v1alpha1/namespaces/{namespace}/baremetalhosts");
+        let hosts = stage.control_plane.get_table(&path).await?;
+        stage.narrator.heading(&format!("kubectl get bmh -n {namespace}"));
+        print(&lay_out(
+            &hosts,
+            &["Name", "State", "Consumer", "Online", "Error", "Age"],
+        ));
+    }
     let nodes = stage.control_plane.get_table("/api/v1/nodes").await?;
     stage.narrator.heading("kubectl get nodes");
     print(&lay_out(&nodes, &["Name", "Status", "Roles", "Age", "Version"]));

@@ -11,7 +11,7 @@ use crate::checks::{expect, pod_runs_on, released};
 use crate::cost::Baseline;
 use crate::narrate::{Who, paragraph};
 use crate::stage::{POD, Stage};
-use crate::{cost_table, refusals, report};
+use crate::{cost_table, metal3, refusals, report};
 
 /// How long each thing that is waited for may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
@@ -23,14 +23,16 @@ pub(crate) enum Scenario {
     WrongHost,
     WrongPassword,
     Recovers,
+    Metal3,
 }
 
 impl Scenario {
-    const NAMED: [(&'static str, Self); 4] = [
+    const NAMED: [(&'static str, Self); 5] = [
         ("lying-bmc", Self::LyingBmc),
         ("wrong-host", Self::WrongHost),
         ("wrong-password", Self::WrongPassword),
         ("recovers", Self::Recovers),
+        ("metal3", Self::Metal3),
     ];
 
     /// What `SCENARIO` names; without it the good story.
@@ -56,6 +58,19 @@ impl Scenario {
             Self::WrongHost => "another host answers behind the BMC's address (to be refused)",
             Self::WrongPassword => "the BMC's password in the Secret is wrong (to be refused)",
             Self::Recovers => "the Node comes back just in time (to be cancelled)",
+            Self::Metal3 => {
+                "metal3 keeps the hosts online; one of them dies and is power-cycled through metal3"
+            }
+        }
+    }
+
+    /// Whether metal3 keeps the hosts online.
+    pub(crate) fn is_beside_metal3(self) -> bool {
+        match self {
+            Self::Metal3 => true,
+            Self::PowerCycle | Self::LyingBmc | Self::WrongHost | Self::WrongPassword | Self::Recovers => {
+                false
+            }
         }
     }
 
@@ -63,7 +78,7 @@ impl Scenario {
     pub(crate) fn prepare(self, world: &World, victim: usize) -> Result<()> {
         let host = &world.hosts.get(victim).context("no such host")?.bmc;
         match self {
-            Self::PowerCycle => {}
+            Self::PowerCycle | Self::Metal3 => {}
             // The lie itself begins when the Node reports again.
             Self::LyingBmc => host.inject(Fault::StuckPoweringOff)?,
             Self::WrongHost => host.inject(Fault::WrongUuid)?,
@@ -75,7 +90,7 @@ impl Scenario {
 
     fn what_is_wrong(self) -> Option<&'static str> {
         match self {
-            Self::PowerCycle => None,
+            Self::PowerCycle | Self::Metal3 => None,
             Self::LyingBmc => {
                 Some("BMC is broken: it will say Off and accept every power-off without doing it")
             }
@@ -97,6 +112,7 @@ pub(crate) async fn play(scenario: Scenario, stage: &Stage) -> Result<()> {
     let story = async {
         match scenario {
             Scenario::PowerCycle => power_cycle(stage, &baseline).await,
+            Scenario::Metal3 => through_metal3(stage, &baseline).await,
             Scenario::LyingBmc => refusals::lying_bmc(stage, &baseline).await,
             Scenario::WrongHost => refusals::wrong_host(stage, &baseline).await,
             Scenario::WrongPassword => refusals::wrong_password(stage, &baseline).await,
@@ -118,13 +134,23 @@ pub(crate) async fn play(scenario: Scenario, stage: &Stage) -> Result<()> {
         cost_table::show(stage, &baseline).await?;
     }
     stage.narrator.heading(match scenario {
-        Scenario::PowerCycle => "It worked",
+        Scenario::PowerCycle | Scenario::Metal3 => "It worked",
         Scenario::Recovers => "Cancelled, as it has to be",
         Scenario::LyingBmc | Scenario::WrongHost | Scenario::WrongPassword => "Refused, as it has to be",
     });
     paragraph(&conclusion);
     stage.narrator.hush(false);
     Ok(())
+}
+
+async fn through_metal3(stage: &Stage, baseline: &Baseline) -> Result<String> {
+    let conclusion = power_cycle(stage, baseline).await?;
+    let name = &stage.host()?.name;
+    metal3::is_given_back(&stage.world, name).await?;
+    Ok(format!(
+        "{conclusion} metal3 powered it off because of the daemon's annotation and on when that was gone; nothing of \
+         the daemon's is left on BareMetalHost {name}."
+    ))
 }
 
 async fn power_cycle(stage: &Stage, baseline: &Baseline) -> Result<String> {

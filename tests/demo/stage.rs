@@ -17,6 +17,7 @@ use serde_json::json;
 use world::{HostOptions, World, WorldHost, objects};
 
 use crate::follow::{self, Followed};
+use crate::metal3::{self, Metal3};
 use crate::narrate::{Narrator, Who, print};
 use crate::scenario::Scenario;
 
@@ -44,6 +45,7 @@ pub(crate) struct Stage {
     /// Index of the host that runs the workload.
     pub(crate) victim: usize,
     _scheduler: ScriptedScheduler,
+    metal3: Option<Metal3>,
 }
 
 impl Stage {
@@ -55,15 +57,25 @@ impl Stage {
         );
         let control_plane = ControlPlane::start(harness::Options::default()).await?;
         narrator.log_is_at("control plane", control_plane.log_folder());
-        let world = Arc::new(build_world(&control_plane).await?);
+        let world = Arc::new(build_world(scenario, &control_plane).await?);
         let version = world.client.apiserver_version().await?.git_version;
         narrator.say(
             Who::Demo,
             &format!(
                 "Kubernetes {version} is up; three hosts behind simulated BMCs (Redfish, TLS), each with \
-                 Machine, Node, BMCEndpoint and Secret"
+                 Machine, Node, {} and Secret",
+                if scenario.is_beside_metal3() {
+                    "BareMetalHost"
+                } else {
+                    "BMCEndpoint"
+                }
             ),
         );
+        let metal3 = if scenario.is_beside_metal3() {
+            Some(metal3::start(&world, &narrator).await?)
+        } else {
+            None
+        };
         let daemon = world::start_daemon(&control_plane, &program)?;
         narrator.log_is_at("daemon", daemon.log_path());
         daemon.wait_for_line(" ready ", Duration::from_mins(1)).await?;
@@ -96,12 +108,18 @@ impl Stage {
             followed,
             victim,
             _scheduler: scheduler,
+            metal3,
         })
     }
 
     /// The host that everything is about.
     pub(crate) fn host(&self) -> Result<&WorldHost> {
         self.world.hosts.get(self.victim).context("the host has vanished")
+    }
+
+    /// Whether metal3 keeps the hosts online.
+    pub(crate) fn is_beside_metal3(&self) -> bool {
+        self.metal3.is_some()
     }
 
     /// The operating system of a host stops answering, with its power on.
@@ -158,7 +176,7 @@ fn daemon_program() -> Result<PathBuf> {
     Ok(program)
 }
 
-async fn build_world(control_plane: &ControlPlane) -> Result<World> {
+async fn build_world(scenario: Scenario, control_plane: &ControlPlane) -> Result<World> {
     world::install(control_plane).await?;
     let client = control_plane.client().await?;
     world::ensure_namespace(&client, NAMESPACE).await?;
@@ -175,7 +193,11 @@ async fn build_world(control_plane: &ControlPlane) -> Result<World> {
                 .insert("node-role.kubernetes.io/worker".to_owned(), String::new());
             node
         }),
-        ..HostOptions::default()
+        ..if scenario.is_beside_metal3() {
+            world::metal3::options()
+        } else {
+            HostOptions::default()
+        }
     });
     let world = World::named(
         control_plane,
