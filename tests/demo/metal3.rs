@@ -2,25 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
 
-use anyhow::{Context as _, Result};
-use harness::await_condition;
+use anyhow::Result;
 use k8s_openapi::api::events::v1::Event;
 use kube::ResourceExt as _;
 use kube::api::{Api, DynamicObject};
 use remediator_api::keys;
-use serde_json::{Value, json};
-use world::metal3::{
-    BaremetalOperator, Ironic, Pace, Settings, create_bare_metal_host, is_managed, status_until,
-};
-use world::{World, WorldHost, objects};
+use serde_json::Value;
+use world::metal3::{self, BaremetalOperator, Ironic, Pace, Settings};
+use world::{World, objects};
 
 use crate::follow::{Told, every};
 use crate::narrate::{Narrator, Who};
-
-/// How long Ironic may take to start, or to take hosts over.
-const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Ends with this.
 pub(crate) struct Metal3 {
@@ -36,7 +29,7 @@ pub(crate) async fn start(world: &World, narrator: &Narrator) -> Result<Metal3> 
     );
     let ironic = Ironic::start(&Settings::shortened(world.simulator.ca_pem())).await?;
     let operator = BaremetalOperator::start(world, &ironic, Pace::shortened()).await?;
-    futures::future::try_join_all(world.hosts.iter().map(|host| is_taken_over(world, host))).await?;
+    futures::future::try_join_all(world.hosts.iter().map(|host| metal3::keeps_online(world, host))).await?;
     narrator.say(
         Who::Metal3,
         "keeps the three hosts online; Ironic undoes what others do to their power",
@@ -45,27 +38,6 @@ pub(crate) async fn start(world: &World, narrator: &Narrator) -> Result<Metal3> 
         _operator: operator,
         _ironic: ironic,
     })
-}
-
-async fn is_taken_over(world: &World, host: &WorldHost) -> Result<()> {
-    create_bare_metal_host(world, host).await?;
-    let id = format!("baremetalhost:///{}/{}", world.namespace, host.name);
-    objects::patch_machine(world, &host.name, json!({"spec": {"providerID": id}})).await?;
-    status_until(world, &host.name, PATIENCE, is_managed).await?;
-    Ok(())
-}
-
-/// Waits until nothing of the daemon's is on a BareMetalHost.
-pub(crate) async fn is_given_back(world: &World, name: &str) -> Result<()> {
-    let is_free = |host: Option<&DynamicObject>| {
-        host.is_some_and(|host| marks(host).is_empty() && !host.labels().contains_key(keys::HOLD_LABEL))
-    };
-    let free = await_condition(objects::bare_metal_hosts(world), name, is_free);
-    let free = tokio::time::timeout(PATIENCE, free).await;
-    free.with_context(|| {
-        format!("expected: nothing of the daemon's on BareMetalHost {name}\nseen:     some stays")
-    })??;
-    Ok(())
 }
 
 /// What a BareMetalHost tells, as far as the story needs it.

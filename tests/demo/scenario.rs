@@ -11,7 +11,7 @@ use crate::checks::{expect, pod_runs_on, released};
 use crate::cost::Baseline;
 use crate::narrate::{Who, paragraph};
 use crate::stage::{POD, Stage};
-use crate::{cost_table, metal3, refusals, report};
+use crate::{cost_table, refusals, report};
 
 /// How long each thing that is waited for may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
@@ -145,8 +145,9 @@ pub(crate) async fn play(scenario: Scenario, stage: &Stage) -> Result<()> {
 
 async fn through_metal3(stage: &Stage, baseline: &Baseline) -> Result<String> {
     let conclusion = power_cycle(stage, baseline).await?;
-    let name = &stage.host()?.name;
-    metal3::is_given_back(&stage.world, name).await?;
+    let host = stage.host()?;
+    let name = &host.name;
+    world::metal3::is_given_back(&stage.world, host).await?;
     Ok(format!(
         "{conclusion} metal3 powered it off because of the daemon's annotation and on when that was gone; nothing of \
          the daemon's is left on BareMetalHost {name}."

@@ -14,7 +14,7 @@ use kube::ResourceExt as _;
 use kube::api::{Api, ListParams};
 use remediator_api::PowerCycleRemediation;
 use remediator_core::phase::Phase;
-use world::{World, decoration, node_lease, objects, record, truth};
+use world::{World, decoration, metal3, node_lease, objects, record, truth};
 
 use super::plans::Plan;
 use super::scenario::Scenario;
@@ -46,9 +46,12 @@ pub(super) async fn check(
     let released = truth::releases_by(scenario.user(), world, cursor, host).await?;
     let once = usize::from(scenario != Scenario::Nodeless);
     ensure!(released == once, "released {released} times");
-    let complaints = record::blind_repeats(host);
-    ensure!(complaints.is_empty(), "{complaints:?}");
-    if scenario != Scenario::Nodeless {
+    // Of what metal3 commands nothing is journalled.
+    if scenario != Scenario::Metal3 {
+        let complaints = record::blind_repeats(host);
+        ensure!(complaints.is_empty(), "{complaints:?}");
+    }
+    if !matches!(scenario, Scenario::Nodeless | Scenario::Metal3) {
         // They are found by the Node.
         let complaints = record::uncovered_commands(world, cursor).await?;
         ensure!(complaints.is_empty(), "{complaints:?}");
@@ -72,6 +75,11 @@ async fn objects_are_as_wanted(
         }
         Scenario::NodeDeletion => decoration::is_decorated(&node)?,
         Scenario::Workload => {}
+        Scenario::Metal3 => {
+            let triggered = objects::is_triggered(world, &host.name).await?;
+            ensure!(!triggered, "the trigger stays");
+            metal3::is_given_back(world, host).await?;
+        }
         Scenario::Escalation => return is_replaced_once(world, ended, cursor).await,
     }
     ensure!(!objects::has_out_of_service_taint(&node), "the taint stays");
@@ -113,7 +121,10 @@ async fn no_session_is_left(world: &World, plan: &Plan, cursor: Cursor) -> Resul
     let is_known = |id: &String| places.iter().any(|place| place.ends_with(&format!("/{id}")));
     let ended = host.bmc.wait_for(|now| {
         let ipmi = now.ipmi.as_ref().map_or(0, |ipmi| ipmi.sessions.len());
-        now.sessions.len().saturating_add(ipmi) <= plan.faults.len() && !now.sessions.iter().any(is_known)
+        let unknown = now.sessions.len().saturating_add(ipmi);
+        // Ironic keeps its own.
+        let is_of_others = plan.scenario == Scenario::Metal3;
+        (is_of_others || unknown <= plan.faults.len()) && !now.sessions.iter().any(is_known)
     });
     let ended = tokio::time::timeout(LONG, ended).await;
     ended.with_context(|| {

@@ -79,6 +79,11 @@ async fn whatever_happens_at_a_call_to_a_workload_cluster_the_host_comes_back() 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whatever_happens_at_a_call_metal3_has_its_host_back() -> world::Outcome {
+    Ok(matrix(Scenario::Metal3, &SETTING).await?)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whatever_happens_at_a_call_the_machine_is_replaced_once() -> world::Outcome {
     Ok(matrix(Scenario::Escalation, &SETTING).await?)
 }

@@ -21,6 +21,7 @@ use world::fault::calls::naming;
 use world::fault::stage::Stage;
 use world::fault::{Fault, What, When};
 use world::front::api::{ApiFront, Only};
+use world::metal3::{Ironic, Settings};
 
 use super::plans::Plan;
 use super::scenario::{Props, Scenario};
@@ -40,6 +41,8 @@ pub(super) struct Setup {
     cluster: Cluster,
     /// A Node that goes on reporting: a zone without any is not judged, nor Nodes of which none is a Machine's.
     _witness: ScriptedKubelet,
+    /// Keeps the power of the hosts of all plans that are beside metal3.
+    ironic: Option<Ironic>,
 }
 
 impl Setup {
@@ -53,6 +56,11 @@ impl Setup {
         Ok(Self {
             cluster: cluster.clone(),
             _witness: ScriptedKubelet::start(client, witness).await?,
+            ironic: if scenario == Scenario::Metal3 {
+                Some(Ironic::start(&Settings::shortened("")).await?)
+            } else {
+                None
+            },
         })
     }
 }
@@ -79,7 +87,7 @@ pub(super) async fn run(setup: &Setup, plan: &Plan) -> Result<Outcome> {
     let cursor = setup.cluster.audit_cursor()?;
     let daemon = api.start_daemon(DAEMON)?;
     let mut actors = Actors::new(api, daemon, stage);
-    let ended = Box::pin(actors.play(plan, &world, only)).await;
+    let ended = Box::pin(actors.play(plan, &world, only, setup.ironic.as_ref())).await;
     let checked = async {
         let (ended, _props) = ended?;
         end::check(&world, plan, &ended, cursor).await?;
@@ -130,9 +138,11 @@ impl Actors {
         plan: &Plan,
         world: &World,
         only: Only,
+        ironic: Option<&Ironic>,
     ) -> Result<(PowerCycleRemediation, Props)> {
         let ready = self.daemon.wait_for_line(" ready ", LONG);
-        let (mut props, _) = tokio::try_join!(plan.scenario.prepare(world, &self.stage, only), ready)?;
+        let (mut props, _) =
+            tokio::try_join!(plan.scenario.prepare(world, &self.stage, only, ironic), ready)?;
         self.stage.begin(plan.faults.clone());
         let remediation = plan.scenario.begin(world).await?;
         let is_over = async {

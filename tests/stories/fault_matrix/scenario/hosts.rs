@@ -15,7 +15,7 @@ use world::escalation::never_boots;
 use world::fault::stage::Stage;
 use world::front::ipmi::IpmiFront;
 use world::front::redfish::RedfishFront;
-use world::{HostOptions, cluster_api, nodeless};
+use world::{HostOptions, cluster_api, metal3, nodeless};
 
 use super::{CLUSTER, Scenario};
 
@@ -35,12 +35,13 @@ fn quick() -> Delays {
 }
 
 impl Scenario {
-    pub(in super::super) async fn host(self, stage: &Arc<Stage>) -> Result<(HostOptions, BmcFront)> {
+    pub(in super::super) async fn host(self, stage: &Arc<Stage>) -> Result<(HostOptions, Option<BmcFront>)> {
         let options = match self {
             Self::Taint | Self::NodeDeletion | Self::NodeLease | Self::Escalation => HostOptions::default(),
             Self::Ipmi => HostOptions::over_ipmi(),
             Self::Nodeless => nodeless::never_joined(),
             Self::Workload => cluster_api::options(CLUSTER),
+            Self::Metal3 => metal3::options(),
         };
         let options = HostOptions {
             delays: quick(),
@@ -51,14 +52,17 @@ impl Scenario {
         } else {
             options
         };
-        if self == Self::Ipmi {
+        if self == Self::Metal3 {
+            // Ironic and the daemon are told the same address: their requests could not be told apart.
+            Ok((options, None))
+        } else if self == Self::Ipmi {
             let front = Arc::new(IpmiFront::start(Arc::clone(stage)).await?);
             let options = behind_ipmi(options, &front);
-            Ok((options, BmcFront::Ipmi { _front: front }))
+            Ok((options, Some(BmcFront::Ipmi { _front: front })))
         } else {
             let front = Arc::new(RedfishFront::start(Arc::clone(stage)).await?);
             let options = behind_redfish(options, &front);
-            Ok((options, BmcFront::Redfish { _front: front }))
+            Ok((options, Some(BmcFront::Redfish { _front: front })))
         }
     }
 }

@@ -19,6 +19,7 @@ use world::fault::calls::naming;
 use world::fault::stage::Stage;
 use world::front::api::Only;
 use world::front::workload::WorkloadFront;
+use world::metal3::{self, BaremetalOperator, Ironic, Pace};
 use world::{World, cluster_api, decoration, escalation, node_lease, nodeless, objects};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,9 +38,11 @@ pub(super) enum Scenario {
     Workload,
     /// The host does not come back, and its Machine is deleted.
     Escalation,
+    /// metal3 keeps the host online, and powers it off and on for us.
+    Metal3,
 }
 
-const ALL: [Scenario; 7] = [
+const ALL: [Scenario; 8] = [
     Scenario::Taint,
     Scenario::Ipmi,
     Scenario::NodeDeletion,
@@ -47,6 +50,7 @@ const ALL: [Scenario; 7] = [
     Scenario::NodeLease,
     Scenario::Workload,
     Scenario::Escalation,
+    Scenario::Metal3,
 ];
 
 /// The Cluster of the Machines of Cluster API.
@@ -62,6 +66,7 @@ impl fmt::Display for Scenario {
             Self::NodeLease => "node-lease",
             Self::Workload => "workload",
             Self::Escalation => "escalation",
+            Self::Metal3 => "metal3",
         })
     }
 }
@@ -80,6 +85,7 @@ impl FromStr for Scenario {
 pub(super) struct Props {
     workload: Option<WorkloadFront>,
     pub(super) kubelet: Option<ScriptedKubelet>,
+    _operator: Option<BaremetalOperator>,
 }
 
 impl Scenario {
@@ -90,12 +96,18 @@ impl Scenario {
             Self::NodeDeletion => world::allow_node_deletion(&client).await,
             Self::NodeLease => node_lease::agree_by_leases(&client).await,
             Self::Escalation => world::allow_machine_deletion(&client).await,
-            Self::Taint | Self::Ipmi | Self::Nodeless | Self::Workload => Ok(()),
+            Self::Taint | Self::Ipmi | Self::Nodeless | Self::Workload | Self::Metal3 => Ok(()),
         }
     }
 
     /// What is there before the remediation is asked for.
-    pub(super) async fn prepare(self, world: &World, stage: &Arc<Stage>, only: Only) -> Result<Props> {
+    pub(super) async fn prepare(
+        self,
+        world: &World,
+        stage: &Arc<Stage>,
+        only: Only,
+        ironic: Option<&Ironic>,
+    ) -> Result<Props> {
         let (host, mut props) = (&world.hosts[0], Props::default());
         match self {
             Self::Taint | Self::Ipmi | Self::NodeLease => {
@@ -117,6 +129,14 @@ impl Scenario {
                 props.workload = Some(front);
             }
             Self::Escalation => escalation::owned_by_machine_set(world, host).await?,
+            Self::Metal3 => {
+                let ironic = ironic.context("Ironic runs for these plans")?;
+                ironic.trust(world.simulator.ca_pem())?;
+                let operator = BaremetalOperator::start(world, ironic, Pace::shortened()).await?;
+                metal3::keeps_online(world, host).await?;
+                objects::create_health_check(world, "workers", at_once).await?;
+                props._operator = Some(operator);
+            }
         }
         world.falls_silent(host).await?;
         Ok(props)
@@ -126,7 +146,7 @@ impl Scenario {
     pub(super) async fn begin(self, world: &World) -> Result<String> {
         let host = &world.hosts[0];
         match self {
-            Self::Taint | Self::Ipmi | Self::Nodeless | Self::NodeLease => {
+            Self::Taint | Self::Ipmi | Self::Nodeless | Self::NodeLease | Self::Metal3 => {
                 objects::trigger(world, &host.name).await?;
                 Ok(host.remediation())
             }

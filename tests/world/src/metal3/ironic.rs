@@ -5,6 +5,7 @@
 //! hardware type `redfish`. Sources: metal3-io/ironic-image `ironic-config/ironic.conf.j2`, openstack/ironic
 //! `ironic/conf/conductor.py`.
 
+use std::io::Write as _;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -19,6 +20,8 @@ use crate::{own_address, repository};
 
 /// The version that is installed.
 const VERSION: &str = "39.0.0";
+/// Where its folder has the authorities of the BMCs' certificates.
+const AUTHORITIES: &str = "authorities.pem";
 /// How long it may take to make its tables, to answer, or to end. A busy machine takes its time.
 const PATIENCE: Duration = Duration::from_mins(2);
 /// Between two questions whether it answers; nothing tells when it does.
@@ -79,7 +82,7 @@ impl Ironic {
         let programs = programs()?;
         let folder = new_folder()?;
         let address = free_port(own_address())?;
-        std::fs::write(folder.join("authorities.pem"), &settings.authorities)?;
+        std::fs::write(folder.join(AUTHORITIES), &settings.authorities)?;
         std::fs::write(
             folder.join("ironic.conf"),
             configuration(settings, &folder, address),
@@ -94,6 +97,16 @@ impl Ironic {
         ironic.make_tables().await?;
         ironic.start_again().await?;
         Ok(ironic)
+    }
+
+    /// Takes certificates of this authority, too, for BMCs that it is told of from now on.
+    pub fn trust(&self, authority: &str) -> Result<()> {
+        let mut bundle = std::fs::OpenOptions::new()
+            .append(true)
+            .open(self.folder.join(AUTHORITIES))?;
+        // One write: others append, too.
+        bundle.write_all(format!("\n{authority}\n").as_bytes())?;
+        Ok(())
     }
 
     /// Its API.
@@ -254,7 +267,7 @@ fn configuration(settings: &Settings, folder: &Path, address: SocketAddr) -> Str
          [oslo_concurrency]\n\
          lock_path = {folder}\n\
          [redfish]\n\
-         verify_ca = {folder}/authorities.pem\n",
+         verify_ca = {folder}/{AUTHORITIES}\n",
         sync = settings.sync_power_state_interval.as_secs(),
         retries = settings.power_state_sync_max_retries,
         change = settings.power_state_change_timeout.as_secs(),

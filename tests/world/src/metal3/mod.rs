@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use harness::await_condition;
 use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
+use remediator_api::keys;
 use serde_json::{Value, json};
 
 pub use ironic::{Ironic, Settings};
@@ -18,6 +19,9 @@ pub use operator::{Operator, Pace};
 pub use real_operator::BaremetalOperator;
 
 use crate::{HostOptions, World, WorldHost, objects};
+
+/// How long metal3 may take, on a busy machine.
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A host of which only a BareMetalHost says where its BMC is.
 pub fn options() -> HostOptions {
@@ -110,6 +114,35 @@ pub async fn create_bare_metal_host(world: &World, host: &WorldHost) -> Result<(
     objects::bare_metal_hosts(world)
         .create(&PostParams::default(), &object)
         .await?;
+    Ok(())
+}
+
+/// Has metal3 keep a host online by a BareMetalHost, on which its Machine runs; waits until it does.
+pub async fn keeps_online(world: &World, host: &WorldHost) -> Result<()> {
+    create_bare_metal_host(world, host).await?;
+    let id = format!("baremetalhost:///{}/{}", world.namespace, host.name);
+    objects::patch_machine(world, &host.name, json!({"spec": {"providerID": id}})).await?;
+    let is = |status: &Value| is_managed(status) && says_powered_on(status, true);
+    status_until(world, &host.name, PATIENCE, is).await?;
+    Ok(())
+}
+
+/// Waits until nothing of the daemon's is on a BareMetalHost, not even for long.
+pub async fn is_given_back(world: &World, host: &WorldHost) -> Result<()> {
+    let ours = [
+        keys::HOLD_LABEL,
+        keys::DETACHED_FOR_ANNOTATION,
+        keys::BARE_METAL_HOST_DETACHED,
+        keys::REBOOT_ANNOTATION,
+    ];
+    let is_free = |found: Option<&DynamicObject>| {
+        let metadata = found.map(|found| serde_json::to_string(&found.metadata).unwrap_or_default());
+        metadata.is_some_and(|metadata| !ours.iter().any(|one| metadata.contains(one)))
+    };
+    let free = await_condition(objects::bare_metal_hosts(world), &host.name, is_free);
+    tokio::time::timeout(PATIENCE, free)
+        .await
+        .with_context(|| format!("something of the daemon's stays on BareMetalHost {}", host.name))??;
     Ok(())
 }
 
