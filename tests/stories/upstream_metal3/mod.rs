@@ -3,6 +3,7 @@
 mod cycled;
 mod died;
 mod held;
+mod people;
 
 use std::time::Duration;
 

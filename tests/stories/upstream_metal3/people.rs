@@ -1,0 +1,120 @@
+//! What people do to the BareMetalHost of a host that the daemon holds off.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use bmc_simulator::Power;
+use futures::future::try_join_all;
+use harness::await_condition;
+use kube::ResourceExt as _;
+use kube::api::{DeleteParams, DynamicObject};
+use remediator_core::journal::Journal;
+use remediator_core::phase::Phase;
+use serde_json::json;
+use world::metal3::{self, BaremetalOperator, Ironic, Pace, Settings, annotate};
+use world::pool::{self, Setting};
+use world::{World, WorldHost, daemon, objects};
+
+use super::{LONG, truly};
+
+const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
+const PATIENCE: Duration = Duration::from_mins(6);
+const PAUSED: &str = "baremetalhost.metal3.io/paused";
+const DETACHED: &str = "baremetalhost.metal3.io/detached";
+
+static SETTING: Setting = Setting::alone("metal3 people").spoiling().taking(140);
+
+#[derive(Clone, Copy, Debug)]
+enum Deed {
+    /// Nobody of metal3 looks at the host for a while, and Ironic keeps it off.
+    Pauses,
+    /// metal3 lets go of the host, for good.
+    Detaches,
+    /// metal3 forgets the host.
+    Deletes,
+}
+
+const DEEDS: [Deed; 3] = [Deed::Pauses, Deed::Detaches, Deed::Deletes];
+
+#[tokio::test]
+async fn whatever_a_person_does_to_a_host_that_is_held_off_it_comes_back() -> world::Outcome {
+    let cluster = pool::lease(&SETTING).await?;
+    let options = DEEDS.iter().map(|_| metal3::options()).collect();
+    let world = World::new(&cluster, "people", options).await?;
+    let ironic = Ironic::start(&Settings::shortened(world.simulator.ca_pem())).await?;
+    let _operator = BaremetalOperator::start(&world, &ironic, Pace::shortened()).await?;
+    try_join_all(world.hosts.iter().map(|host| metal3::keeps_online(&world, host))).await?;
+    daemon::set_policy(&world.client, daemon::permissive_policy()).await?;
+    let _daemon = daemon::start(&cluster, DAEMON, "info")?;
+
+    let done = world.hosts.iter().zip(DEEDS).map(async |(host, deed)| {
+        let done = comes_back(&world, host, deed).await;
+        done.with_context(|| format!("a person {deed:?} {}", host.name))
+    });
+    try_join_all(done).await?;
+    Ok(())
+}
+
+async fn comes_back(world: &World, host: &WorldHost, deed: Deed) -> Result<()> {
+    let pod = format!("clings-to-{}", host.name);
+    world.create_clinging_pod(&pod, &host.name).await?;
+    world.falls_silent(host).await?;
+    let strategy = json!({
+        "deadlines": {"powerOff": "3m", "powerOn": "3m", "boot": "5m"}, "retries": {"attempts": 5, "backoff": "5s"},
+    });
+    let remediation = world.request(host, strategy).await?;
+    world.is_tainted(host, LONG).await?;
+    act(world, host, deed).await?;
+    world.release_pod(&pod).await?;
+    if let Deed::Pauses = deed {
+        let is_on = |journal: &Journal| journal.phase == Phase::PoweringOn;
+        world.remediation_until(&remediation, LONG, is_on).await?;
+        annotate(world, &host.name, PAUSED, None).await?;
+    }
+    let ended = world.remediation_ended(&remediation, PATIENCE).await?;
+    let journal = world::journal(&ended);
+    ensure!(
+        journal.phase == Phase::Succeeded,
+        "{:?}: {}",
+        journal.phase,
+        journal.message
+    );
+    truly(host, Power::On, LONG).await?;
+    match deed {
+        Deed::Pauses => metal3::is_given_back(world, host).await,
+        Deed::Detaches => {
+            let found = objects::bare_metal_hosts(world).get(&host.name).await?;
+            let (annotations, labels) = (found.annotations(), found.labels());
+            ensure!(
+                annotations.contains_key(DETACHED),
+                "what a person wrote is gone: {annotations:?}"
+            );
+            let is_ours = |key: &&String| key.contains("baremetal-remediator");
+            let ours: Vec<&String> = annotations.keys().chain(labels.keys()).filter(is_ours).collect();
+            ensure!(ours.is_empty(), "{ours:?} stay");
+            Ok(())
+        }
+        Deed::Deletes => Ok(()),
+    }
+}
+
+async fn act(world: &World, host: &WorldHost, deed: Deed) -> Result<()> {
+    let hosts = objects::bare_metal_hosts(world);
+    match deed {
+        Deed::Pauses => annotate(world, &host.name, PAUSED, Some("a person")).await,
+        Deed::Detaches => {
+            annotate(world, &host.name, DETACHED, Some(r#"{"deleteAction":"delay"}"#)).await?;
+            let detached = |status: &serde_json::Value| status["operationalStatus"] == "detached";
+            metal3::status_until(world, &host.name, LONG, detached).await?;
+            Ok(())
+        }
+        Deed::Deletes => {
+            hosts.delete(&host.name, &DeleteParams::default()).await?;
+            let gone = await_condition(hosts, &host.name, |found: Option<&DynamicObject>| found.is_none());
+            tokio::time::timeout(LONG, gone)
+                .await
+                .context("the BareMetalHost stays")??;
+            Ok(())
+        }
+    }
+}
