@@ -21,7 +21,7 @@ use world::fault::calls::naming;
 use world::fault::stage::Stage;
 use world::fault::{Fault, What, When};
 use world::front::api::{ApiFront, Only};
-use world::metal3::{Ironic, Settings};
+use world::metal3::{self, Ironic, Settings};
 
 use super::plans::Plan;
 use super::scenario::{Props, Scenario};
@@ -89,10 +89,14 @@ pub(super) async fn run(setup: &Setup, plan: &Plan) -> Result<Outcome> {
     let mut actors = Actors::new(api, daemon, stage);
     let ended = Box::pin(actors.play(plan, &world, only, setup.ironic.as_ref())).await;
     let checked = async {
-        let (ended, _props) = ended?;
+        let (ended, props) = ended?;
         end::check(&world, plan, &ended, cursor).await?;
         let calls = actors.calls();
         end::goes(&world, &ended).await?;
+        drop(props);
+        if let Some(ironic) = &setup.ironic {
+            forget(ironic, &world).await?;
+        }
         anyhow::Ok(calls)
     };
     let checked = checked.await.with_context(|| format!("logs {:?}", actors.logs));
@@ -107,6 +111,14 @@ pub(super) async fn run(setup: &Setup, plan: &Plan) -> Result<Outcome> {
         calls: checked?,
         unmet,
     })
+}
+
+/// Has Ironic forget a host whose plan is over: it would go on asking a BMC that is gone.
+async fn forget(ironic: &Ironic, world: &World) -> Result<()> {
+    let name = metal3::node_name(world, &world.hosts[0]);
+    let node = ironic.api().node(&name).await?;
+    let node = node.context("Ironic has no node of the host")?;
+    metal3::let_go(ironic.api(), &node.uuid).await
 }
 
 struct Actors {
