@@ -86,6 +86,15 @@ pub const TOPOLOGY_PREFIX: &str = "topology.kubernetes.io/";
 pub const OUT_OF_SERVICE_TAINT: &str = "node.kubernetes.io/out-of-service";
 /// Value of [`OUT_OF_SERVICE_TAINT`].
 pub const OUT_OF_SERVICE_VALUE: &str = "nodeshutdown";
+/// Keys of the taint of medik8s' fence-agents-remediation; the second one is older.
+/// Source: medik8s/fence-agents-remediation `api/v1alpha1/fenceagentsremediation_types.go`.
+pub const FENCE_AGENTS_TAINTS: [&str; 2] = [
+    "remediation.medik8s.io/fence-agents-remediation",
+    "medik8s.io/fence-agents-remediation",
+];
+/// Key of the taint of medik8s' self-node-remediation, and once of others; its value names who put it there.
+/// Source: medik8s/self-node-remediation `controllers/selfnoderemediation_controller.go`.
+pub const MEDIK8S_REMEDIATION_TAINT: &str = "medik8s.io/remediation";
 
 // metal3: cluster-api-provider-baremetal `pkg/cloud/baremetal/actuators/machine/actuator.go`; baremetal-operator
 // `internal/controller/metal3.io/baremetalhost_controller.go`.

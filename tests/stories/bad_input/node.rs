@@ -3,6 +3,8 @@
 use anyhow::Result;
 use futures::future::join_all;
 use harness::kubelet::{NodeTemplate, ScriptedKubelet};
+use k8s_openapi::api::core::v1::Taint;
+use remediator_api::keys;
 use remediator_core::phase::Reason;
 use serde_json::json;
 use world::refusal::{self, Case};
@@ -10,7 +12,7 @@ use world::{World, objects};
 
 use super::daemon;
 
-fn cases() -> [Case; 6] {
+fn cases() -> [Case; 7] {
     [
         Case::new(
             "no nodeRef",
@@ -53,6 +55,22 @@ fn cases() -> [Case; 6] {
         .options(|options| {
             options.node = Box::new(|mut node| {
                 node.provider_id = Some("test:///b".to_owned());
+                node
+            });
+        }),
+        Case::new(
+            "another fencer at work",
+            Reason::AnotherRemediatorActive,
+            &["Node {host} carries the taint medik8s.io/remediation: self-node-remediation is fencing it"],
+        )
+        .options(|options| {
+            options.node = Box::new(|mut node| {
+                node.taints.push(Taint {
+                    key: keys::MEDIK8S_REMEDIATION_TAINT.to_owned(),
+                    value: Some("self-node-remediation".to_owned()),
+                    effect: "NoExecute".to_owned(),
+                    time_added: None,
+                });
                 node
             });
         }),

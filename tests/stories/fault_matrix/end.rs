@@ -19,7 +19,8 @@ use world::{World, decoration, metal3, node_lease, objects, record, truth};
 use super::plans::Plan;
 use super::scenario::Scenario;
 
-const LONG: Duration = Duration::from_secs(30);
+/// A call that fails is made again after 30 s where nothing is urgent, as for an escalation.
+const LONG: Duration = Duration::from_secs(90);
 
 /// What must be true when the remediation has ended.
 pub(super) async fn check(

@@ -93,13 +93,15 @@ pub(super) async fn run(setup: &Setup, plan: &Plan) -> Result<Outcome> {
         end::check(&world, plan, &ended, cursor).await?;
         let calls = actors.calls();
         end::goes(&world, &ended).await?;
-        drop(props);
+        drop(props.operator);
         if let Some(ironic) = &setup.ironic {
             forget(ironic, &world).await?;
         }
         anyhow::Ok(calls)
     };
-    let checked = checked.await.with_context(|| format!("logs {:?}", actors.logs));
+    let checked = Box::pin(checked)
+        .await
+        .with_context(|| format!("logs {:?}", actors.logs));
     let Actors { daemon, unmet, .. } = actors;
     daemon.kill().await?;
     let nodes = Api::<Node>::all(world.nodes.clone());

@@ -25,7 +25,7 @@ pub(crate) use without_node::{node_of_host_objection, stated_uuid};
 
 use jiff::{SignedDuration, Timestamp};
 
-use self::node_match::{another_of_its_uuid, node_of_machine};
+use self::node_match::{another_of_its_uuid, fenced_by_another, node_of_machine};
 use crate::after;
 use crate::facts::{
     ControlPlane, ControlPlaneRule, Facts, Host, Lookup, Machine, Members, Node, Objects, Obstacle, Origin,
@@ -216,6 +216,7 @@ pub fn examine<'a>(candidate: &Candidate<'a>, now: Timestamp) -> Result<Eligible
     let eligible = match (node, without_node::absence(candidate)) {
         (Ok(node), _) => {
             found.extend(another_of_its_uuid(node, candidate.node_of_host));
+            found.extend(fenced_by_another(node));
             with_node(candidate, (machine, node), now)
         }
         (Err(_), Some((machine, why))) => {

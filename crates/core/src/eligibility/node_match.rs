@@ -75,6 +75,16 @@ pub(super) fn another_of_its_uuid(node: &Node, seen: Option<&Lookup<Node>>) -> O
     Some(Rule::NodeBelongs.because(Reason::HostAmbiguous, detail))
 }
 
+/// Another fencer at work on the Node: two would switch the host by turns.
+pub(super) fn fenced_by_another(node: &Node) -> Option<Ineligible> {
+    let other = node.other_fencer.as_ref()?;
+    let detail = format!(
+        "Node {} carries the taint {}: {} is fencing it",
+        node.name, other.taint, other.name
+    );
+    Some(Rule::NodeIsOurs.because(Reason::AnotherRemediatorActive, detail))
+}
+
 /// What keeps the cluster of a Node from being asked, where that is why the Node is not known.
 pub(super) fn or_its_cluster(candidate: &Candidate<'_>, obstacle: Obstacle) -> Obstacle {
     let by_cluster = [Reason::NodeUnreadable, Reason::NodeMissing].contains(&obstacle.reason);

@@ -25,6 +25,8 @@ pub enum Rule {
     ControlPlane,
     /// The Node can be read, and it and the Machine speak of each other.
     NodeBelongs,
+    /// Nobody else fences the Node.
+    NodeIsOurs,
     /// The administrator lets something new begin. That stops what is new, and no recovery from being seen.
     PolicyAllows,
     /// The administrator allows the namespace, and what the request has chosen.
@@ -164,6 +166,7 @@ impl Obstacles {
             | Rule::PolicyAllows
             | Rule::UnhealthyForLong
             | Rule::MachineIsMeant
+            | Rule::NodeIsOurs
             | Rule::HostHasNoNode
             | Rule::NotTooOften => false,
         })

@@ -1,7 +1,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::*;
-use crate::facts::{Allowed, AllowedNamespaces, NodeCondition, NodeReport, OutOfService};
+use crate::facts::{Allowed, AllowedNamespaces, NodeCondition, NodeReport, OtherFencer, OutOfService};
 use crate::health::UnhealthyCondition;
 use crate::health::dialect::Dialect;
 use crate::health::rules::{RawCondition, RawRules, Rules};
@@ -166,6 +166,7 @@ pub(super) fn node(ready: &str) -> Node {
             since: Some(at(-60)),
         }],
         out_of_service: OutOfService::No,
+        other_fencer: None,
         heartbeat: None,
         lost_since: None,
     }
@@ -304,6 +305,19 @@ fn cases_with_node() -> Vec<Case> {
             Rule::ControlPlane,
             Reason::ControlPlaneRefused,
             (false, false),
+        ),
+        (
+            |known| {
+                known.edit_node(|node| {
+                    node.other_fencer = Some(Box::new(OtherFencer {
+                        name: "x".to_owned(),
+                        taint: "y".to_owned(),
+                    }));
+                });
+            },
+            Rule::NodeIsOurs,
+            Reason::AnotherRemediatorActive,
+            (true, true),
         ),
         (
             |known| known.edit_node(|node| node.control_plane = true),
@@ -516,6 +530,7 @@ fn of_two_broken_rules_the_first_in_order_is_told_and_none_is_lost() {
     // Each of these changes the same thing.
     let excludes = |one: Rule, other: Rule| {
         let of_node = |rule| matches!(rule, Rule::Unhealthy | Rule::NodeBelongs | Rule::UnhealthyForLong);
+        let is_said_by_node = |rule| matches!(rule, Rule::ControlPlane | Rule::NodeIsOurs);
         let of_checks = |rule| matches!(rule, Rule::TriggerIsOurs | Rule::HealthCheckAsks);
         let of_policy = |rule| matches!(rule, Rule::PolicyAllows | Rule::AllowedHere);
         let without_a_judge = |a, b| of_checks(a) && (of_node(b) || b == a);
@@ -524,8 +539,8 @@ fn of_two_broken_rules_the_first_in_order_is_told_and_none_is_lost() {
             || of_policy(one) && of_policy(other)
             || without_a_judge(one, other)
             || without_a_judge(other, one)
-            || one == Rule::ControlPlane && of_node(other)
-            || other == Rule::ControlPlane && of_node(one)
+            || is_said_by_node(one) && of_node(other)
+            || is_said_by_node(other) && of_node(one)
     };
     let mut compared = 0;
     for (change, rule, ..) in cases_with_node() {

@@ -10,7 +10,7 @@ pub use allowed::{Allowed, AllowedNamespaces};
 pub use control_plane::{
     ControlPlane, ControlPlaneRule, Member, MemberState, Members, Role, is_of_control_plane,
 };
-pub use objects::{Machine, Node, NodeCondition, NodeReport, OutOfService};
+pub use objects::{Machine, Node, NodeCondition, NodeReport, OtherFencer, OutOfService};
 
 use std::fmt;
 

@@ -71,6 +71,8 @@ pub struct Node {
     pub conditions: Vec<NodeCondition>,
     /// The out-of-service taint.
     pub out_of_service: OutOfService,
+    /// Another fencer that works on the Node, by the taint that it put there.
+    pub other_fencer: Option<Box<OtherFencer>>,
     /// Newest `lastHeartbeatTime`, which only the kubelet writes. Compared for change only.
     pub heartbeat: Option<Timestamp>,
     /// Since when this process has watched its Ready stay Unknown: the node lifecycle controller gave it up, and
@@ -93,6 +95,15 @@ impl Node {
         let mut conditions = self.conditions.iter();
         conditions.find(|condition| condition.kind == "Ready" && condition.status == "True")
     }
+}
+
+/// Another program that takes Nodes out of service and reboots their hosts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OtherFencer {
+    /// What it is called.
+    pub name: String,
+    /// Key of its taint.
+    pub taint: String,
 }
 
 /// The out-of-service taint of a Node.

@@ -100,6 +100,7 @@ fn node(ready: &str) -> Lookup<Node> {
             since: Some(at(-10_000)),
         }],
         out_of_service: OutOfService::No,
+        other_fencer: None,
         heartbeat: None,
         lost_since: None,
     })

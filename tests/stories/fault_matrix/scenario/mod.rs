@@ -85,7 +85,7 @@ impl FromStr for Scenario {
 pub(super) struct Props {
     workload: Option<WorkloadFront>,
     pub(super) kubelet: Option<ScriptedKubelet>,
-    _operator: Option<BaremetalOperator>,
+    pub(super) operator: Option<BaremetalOperator>,
 }
 
 impl Scenario {
@@ -135,7 +135,7 @@ impl Scenario {
                 let operator = BaremetalOperator::start(world, ironic, Pace::shortened()).await?;
                 metal3::keeps_online(world, host).await?;
                 objects::create_health_check(world, "workers", at_once).await?;
-                props._operator = Some(operator);
+                props.operator = Some(operator);
             }
         }
         world.falls_silent(host).await?;

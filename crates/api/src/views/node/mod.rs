@@ -16,7 +16,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{LabelsKept, cidr, narrow};
 use crate::keys;
-use remediator_core::facts::{self, NodeCondition, OutOfService, Role};
+use remediator_core::facts::{self, NodeCondition, OtherFencer, OutOfService, Role};
 use remediator_core::journal::{SavedNode, SavedTaint};
 use remediator_core::machine_api::MachineApi;
 
@@ -179,6 +179,7 @@ impl Node {
                 })
                 .collect(),
             out_of_service: self.out_of_service(),
+            other_fencer: self.other_fencer(),
             heartbeat: self.heartbeat(),
             lost_since: None,
         }
@@ -213,6 +214,22 @@ impl Node {
             Some(uid) => OutOfService::Ours(uid.clone()),
             None => OutOfService::Foreign,
         }
+    }
+
+    fn other_fencer(&self) -> Option<Box<OtherFencer>> {
+        self.spec.taints.iter().find_map(|taint| {
+            let key = taint.key.as_str();
+            let name = match taint.value.as_deref() {
+                Some(value) if key == keys::MEDIK8S_REMEDIATION_TAINT && !value.is_empty() => value,
+                Some(_) | None if key == keys::MEDIK8S_REMEDIATION_TAINT => "a remediator of medik8s",
+                Some(_) | None if keys::FENCE_AGENTS_TAINTS.contains(&key) => "fence-agents-remediation",
+                Some(_) | None => return None,
+            };
+            Some(Box::new(OtherFencer {
+                name: name.to_owned(),
+                taint: taint.key.clone(),
+            }))
+        })
     }
 
     /// What has to be given back to a Node that was deleted. Only meaningful on a Node that was not

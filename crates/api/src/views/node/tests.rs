@@ -60,6 +60,42 @@ fn only_a_heartbeat_says_nothing_new() {
     }
 }
 
+#[test]
+fn another_fencer_is_known_by_its_taint() {
+    let of = |taint: Value| {
+        let node: Node = serde_json::from_value(json!({
+            "apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "spec": {"taints": [taint]},
+        }))
+        .unwrap();
+        node.facts().other_fencer.map(|other| (other.name, other.taint))
+    };
+    let known = [
+        (
+            "remediation.medik8s.io/fence-agents-remediation",
+            "",
+            "fence-agents-remediation",
+        ),
+        (
+            "medik8s.io/fence-agents-remediation",
+            "",
+            "fence-agents-remediation",
+        ),
+        (
+            "medik8s.io/remediation",
+            "self-node-remediation",
+            "self-node-remediation",
+        ),
+        ("medik8s.io/remediation", "", "a remediator of medik8s"),
+    ];
+    for (key, value, name) in known {
+        let found = of(json!({"key": key, "value": value, "effect": "NoExecute"}));
+        assert_eq!(found, Some((name.to_owned(), key.to_owned())));
+    }
+    for key in ["node.kubernetes.io/out-of-service", "medik8s.io/drain"] {
+        assert_eq!(of(json!({"key": key, "effect": "NoSchedule"})), None);
+    }
+}
+
 /// The taints are written back as a whole, so what is not kept would be taken off the Node.
 #[test]
 fn a_narrow_node_keeps_every_taint_as_it_is() {

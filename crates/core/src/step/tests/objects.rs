@@ -35,6 +35,7 @@ pub(super) fn node(uid: &str, boot_id: &str, ready: &str, since: Timestamp, hear
         control_plane: false,
         conditions: Vec::new(),
         out_of_service: OutOfService::No,
+        other_fencer: None,
         heartbeat: Some(heartbeat),
         lost_since: None,
     };
