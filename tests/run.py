@@ -56,7 +56,7 @@ PARTS = [
     ("units", "units", ["build", "tools of others", "IPMI BMCs of others"], "tests/units.sh rest"),
     ("explorations", "explorations", ["build"], "tests/units.sh core"),
     # A share: `make mutants` runs all of them.
-    ("mutants", "explorations", ["build"], "nice -n 19 tests/mutants.py --share 1/37"),
+    ("mutants", "explorations", ["build"], "nice -n 19 tests/mutants.py --share 1/100"),
 ]
 # Tracks that begin when all of these have ended, well or not: until then they would only slow each other down.
 AFTER = {

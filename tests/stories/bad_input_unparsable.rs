@@ -22,7 +22,7 @@ use world::refusal::{self, Case};
 use world::{World, WorldHost, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-static SETTING: Setting = Setting::shared("unparsable").spoiling();
+static SETTING: Setting = Setting::shared("unparsable");
 
 async fn control_plane() -> Result<Cluster> {
     pool::lease(&SETTING).await

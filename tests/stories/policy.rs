@@ -23,7 +23,7 @@ use world::refusal::{self, Case};
 use world::{World, conditions, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-static SETTING: Setting = Setting::alone("policy").spoiling();
+static SETTING: Setting = Setting::alone("policy");
 
 async fn control_plane() -> Result<Cluster> {
     pool::lease(&SETTING).await

@@ -15,7 +15,7 @@ use world::pool::{self, Setting};
 use world::{World, acts, conditions, objects, refusal};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-static SETTING: Setting = Setting::alone("templates").spoiling();
+static SETTING: Setting = Setting::alone("templates");
 const GROUP: &str = "baremetal-remediator.io";
 const KIND: &str = "powercycleremediationtemplates";
 const LONG: Duration = Duration::from_mins(1);

@@ -18,10 +18,8 @@ use world::pool::{self, Setting};
 use world::{HostOptions, World, WorldHost, conditions, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-static SETTING: Setting = Setting::shared("upstream openshift").spoiling();
-static LED: Setting = Setting::alone("led by machine-api-operator")
-    .spoiling()
-    .taking(65);
+static SETTING: Setting = Setting::shared("upstream openshift");
+static LED: Setting = Setting::alone("led by machine-api-operator").taking(65);
 const LONG: Duration = Duration::from_mins(2);
 
 async fn control_plane() -> Result<Cluster> {

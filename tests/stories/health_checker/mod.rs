@@ -31,7 +31,7 @@ use world::pool::{self, Setting};
 use world::{HostOptions, World, WorldHost, conditions, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-static SETTING: Setting = Setting::shared("health checker").spoiling().taking(110);
+static SETTING: Setting = Setting::shared("health checker").taking(110);
 
 async fn control_plane() -> Result<Cluster> {
     pool::lease(&SETTING).await

@@ -24,7 +24,7 @@ use world::pool::{self, Setting};
 use world::{HostOptions, World, WorldHost, command, install, leader, node_lease, objects};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-static SETTING: Setting = Setting::shared("plan").spoiling().taking(60);
+static SETTING: Setting = Setting::shared("plan").taking(60);
 
 async fn control_plane() -> Result<Cluster> {
     pool::lease(&SETTING).await

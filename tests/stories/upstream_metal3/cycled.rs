@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_mins(10);
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 
 /// Each story has a daemon of its own.
-static SETTING: Setting = Setting::alone("metal3 cycled").spoiling().taking(150);
+static SETTING: Setting = Setting::alone("metal3 cycled").taking(150);
 
 async fn world_with_ironic(name: &str) -> Result<(World, Ironic)> {
     let (world, settings) = world(name).await?;

@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_mins(6);
 const PAUSED: &str = "baremetalhost.metal3.io/paused";
 const DETACHED: &str = "baremetalhost.metal3.io/detached";
 
-static SETTING: Setting = Setting::alone("metal3 people").spoiling().taking(140);
+static SETTING: Setting = Setting::alone("metal3 people").taking(140);
 
 #[derive(Clone, Copy, Debug)]
 enum Deed {

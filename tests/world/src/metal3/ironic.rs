@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use harness::process::{ChildDaemon, DaemonCommand};
+use tokio::sync::OnceCell;
 
 use super::ironic_api::IronicApi;
 use crate::{own_address, repository};
@@ -22,6 +23,10 @@ use crate::{own_address, repository};
 const VERSION: &str = "39.0.0";
 /// Where its folder has the authorities of the BMCs' certificates.
 const AUTHORITIES: &str = "authorities.pem";
+/// Runs it with less to compute.
+const LAUNCHER: &str = "tests/peers/run-ironic.py";
+/// Where its folder has what it has on record.
+const DATABASE: &str = "ironic.sqlite";
 /// How long it may take to make its tables, to answer, or to end. A busy machine takes its time.
 const PATIENCE: Duration = Duration::from_mins(2);
 /// Between two questions whether it answers; nothing tells when it does.
@@ -122,7 +127,8 @@ impl Ironic {
     /// Starts it after it ended, with what it had on record, and waits until it answers.
     pub async fn start_again(&mut self) -> Result<()> {
         ensure!(self.process.is_none(), "Ironic runs already");
-        let process = DaemonCommand::new("ironic", self.programs.join("ironic"))
+        let process = DaemonCommand::new("ironic", self.programs.join("python"))
+            .arg(std::path::absolute(repository().join(LAUNCHER))?)
             .arg("--config-file")
             .arg(self.folder.join("ironic.conf"))
             .spawn()?;
@@ -171,7 +177,19 @@ impl Ironic {
             .context("Ironic was ended and still answers")
     }
 
+    /// The tables are the same for each: they are made once in a process.
     async fn make_tables(&self) -> Result<()> {
+        static EMPTY: OnceCell<Vec<u8>> = OnceCell::const_new();
+        let database = self.folder.join(DATABASE);
+        let empty = EMPTY.get_or_try_init(async || {
+            self.make_first_tables().await?;
+            anyhow::Ok(std::fs::read(&database)?)
+        });
+        std::fs::write(&database, empty.await?)?;
+        Ok(())
+    }
+
+    async fn make_first_tables(&self) -> Result<()> {
         let made = tokio::process::Command::new(self.programs.join("ironic-dbsync"))
             .arg("--config-file")
             .arg(self.folder.join("ironic.conf"))
@@ -258,7 +276,7 @@ fn configuration(settings: &Settings, folder: &Path, address: SocketAddr) -> Str
          power_state_change_timeout = {change}\n\
          power_failure_recovery_interval = {recovery}\n\
          [database]\n\
-         connection = sqlite:///{folder}/ironic.sqlite\n\
+         connection = sqlite:///{folder}/{DATABASE}\n\
          sqlite_synchronous = false\n\
          [deploy]\n\
          default_boot_option = local\n\

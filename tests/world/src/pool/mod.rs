@@ -67,8 +67,7 @@ impl Setting {
         }
     }
 
-    /// The stories change definitions or other things that are not put right afterwards: their control plane is not
-    /// used again.
+    /// The stories change what [`reset`] does not put right afterwards: their control plane is not used again.
     #[must_use]
     pub const fn spoiling(self) -> Self {
         Self { spoils: true, ..self }

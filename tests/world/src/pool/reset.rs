@@ -1,7 +1,7 @@
 //! Clears a control plane for the next stories. Namespaces with what is plain in them stay: the names of the next ones
 //! are others.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
@@ -9,11 +9,14 @@ use futures::future::try_join_all;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinition, CustomResourceDefinitionSpec,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
 use kube::{Client, ResourceExt as _};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::mount::Plane;
 use crate::install;
@@ -26,20 +29,25 @@ const MEDIK8S: &str = "medik8s-leases";
 /// Where the control plane keeps Leases of its own.
 const SYSTEM: &str = "kube-system";
 
-/// Names of what a new control plane has for the whole cluster.
+/// What a new control plane has for the whole cluster.
 pub(super) struct Original {
     roles: BTreeSet<String>,
     bindings: BTreeSet<String>,
-    definitions: BTreeSet<String>,
+    definitions: BTreeMap<String, CustomResourceDefinitionSpec>,
 }
 
 impl Original {
     pub(super) async fn of(cluster: &harness::Cluster) -> Result<Self> {
         let client = cluster.client().await?;
+        let definitions = Api::<CustomResourceDefinition>::all(client.clone());
+        let definitions = definitions.list(&ListParams::default()).await?;
         Ok(Self {
             roles: names(&Api::<ClusterRole>::all(client.clone())).await?,
-            bindings: names(&Api::<ClusterRoleBinding>::all(client.clone())).await?,
-            definitions: names(&Api::<CustomResourceDefinition>::all(client)).await?,
+            bindings: names(&Api::<ClusterRoleBinding>::all(client)).await?,
+            definitions: definitions
+                .into_iter()
+                .map(|definition| (definition.name_any(), definition.spec))
+                .collect(),
         })
     }
 }
@@ -62,17 +70,8 @@ pub(super) async fn clear(plane: &Plane) -> Result<()> {
     }
     let cleared = tokio::time::timeout(PATIENCE, async {
         let definitions = Api::<CustomResourceDefinition>::all(client.clone());
-        let definitions = definitions.list(&ListParams::default()).await?.items;
-        if let Some(another) = definitions
-            .iter()
-            .find(|one| !plane.original.definitions.contains(&one.name_any()))
-        {
-            bail!(
-                "{} was installed by a story that did not say so",
-                another.name_any()
-            );
-        }
-        let kinds = definitions.iter().filter_map(kind);
+        let found = definitions.list(&ListParams::default()).await?.items;
+        let kinds = found.iter().filter_map(kind);
         try_join_all(kinds.map(|kind| {
             empty(
                 Api::all_with(client.clone(), &kind),
@@ -80,6 +79,7 @@ pub(super) async fn clear(plane: &Plane) -> Result<()> {
             )
         }))
         .await?;
+        restore_definitions(&client, &plane.original, found).await?;
         restore_roles(&client, &plane.original).await?;
         delete_plain(&client).await
     });
@@ -128,6 +128,75 @@ fn unless_gone<T>(outcome: kube::Result<T>) -> Result<()> {
         Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => Ok(()),
         other => Ok(other.map(drop)?),
     }
+}
+
+/// Takes away the definitions that stories added, and puts back what they changed of the others. Of neither kind is
+/// there an object any more.
+async fn restore_definitions(
+    client: &Client,
+    original: &Original,
+    found: Vec<CustomResourceDefinition>,
+) -> Result<()> {
+    let definitions = Api::<CustomResourceDefinition>::all(client.clone());
+    let mut missing: BTreeSet<&String> = original.definitions.keys().collect();
+    for definition in found {
+        let name = definition.name_any();
+        missing.remove(&name);
+        match original.definitions.get(&name) {
+            Some(spec) if *spec == definition.spec => {}
+            Some(spec) => restore_definition(client, definition, spec)
+                .await
+                .with_context(|| format!("{name} does not become what it was"))?,
+            None => {
+                unless_gone(definitions.delete(&name, &DeleteParams::default()).await)?;
+                while definitions.get_metadata_opt(&name).await?.is_some() {
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
+        }
+    }
+    if let Some(name) = missing.first() {
+        bail!("{name} was deleted by a story that did not say so");
+    }
+    Ok(())
+}
+
+/// The server goes by the new definition a moment later, and tells so by what it publishes of the kind's schema.
+async fn restore_definition(
+    client: &Client,
+    changed: CustomResourceDefinition,
+    spec: &CustomResourceDefinitionSpec,
+) -> Result<()> {
+    let before = published(client, spec).await?;
+    let definitions = Api::<CustomResourceDefinition>::all(client.clone());
+    let restored = CustomResourceDefinition {
+        metadata: ObjectMeta {
+            managed_fields: None,
+            ..changed.metadata.clone()
+        },
+        spec: spec.clone(),
+        status: None,
+    };
+    definitions
+        .replace(&changed.name_any(), &PostParams::default(), &restored)
+        .await?;
+    while published(client, spec).await? == before {
+        tokio::time::sleep(PAUSE).await;
+    }
+    Ok(())
+}
+
+/// The hashes of the schemas that the server publishes of a kind's group.
+async fn published(client: &Client, spec: &CustomResourceDefinitionSpec) -> Result<BTreeMap<String, Value>> {
+    let request = http::Request::get("/openapi/v3").body(Vec::new())?;
+    let mut index: Value = client.request(request).await?;
+    let paths = index.get_mut("paths").and_then(Value::as_object_mut);
+    let paths = std::mem::take(paths.context("the index of schemas has no paths")?);
+    let group = format!("apis/{}/", spec.group);
+    Ok(paths
+        .into_iter()
+        .filter(|(path, _)| path.starts_with(&group))
+        .collect())
 }
 
 async fn restore_roles(client: &Client, original: &Original) -> Result<()> {
