@@ -137,6 +137,9 @@ impl<'a> Step<'a> {
     pub(super) fn poll(&self, intent: &Intent, since: Timestamp) -> Next {
         let since = since.max(intent.journalled);
         let begun = self.journal.phase_started.unwrap_or(since);
+        // While metal3 had its time the reads became rare; what the daemon does itself after that is read anew.
+        let direct = self.journal.hold.as_ref().and_then(|hold| hold.direct);
+        let begun = direct.map_or(begun, |direct| begun.max(direct));
         let mut pace = Pace::default();
         // A BMC that contradicts the Node is not worth a read a second.
         if self.journal.node_reported.is_some() {

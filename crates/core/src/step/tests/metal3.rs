@@ -283,6 +283,23 @@ fn a_host_whose_metal3_does_nothing_is_power_cycled_directly() {
     }
 }
 
+/// While metal3 had its time, reads had become a minute apart.
+#[test]
+fn a_host_that_is_powered_off_directly_is_seen_to_be_off_at_once() {
+    let mut sim = Sim::with_metal3();
+    (sim.metal3().operator, sim.metal3().ironic) = (false, false);
+    sim.run_until(|sim| {
+        sim.journal
+            .hold
+            .as_ref()
+            .is_some_and(|hold| hold.direct.is_some())
+    });
+    let direct = sim.world.now;
+    sim.run_until(|sim| sim.journal.phase == Phase::Fencing);
+    let took = sim.world.now - direct;
+    assert!(took < 10_000, "{took} ms");
+}
+
 #[test]
 fn what_stands_in_the_way_before_the_hold_leaves_nothing_on_the_host() {
     let mut sim = Sim::with_metal3();
