@@ -15,7 +15,7 @@ use world::pool::{self, Setting};
 use world::{HostOptions, World, WorldHost, conditions, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-static SETTING: Setting = Setting::alone("brakes").taking(120);
+static SETTING: Setting = Setting::alone("brakes").taking(85);
 const LONG: Duration = Duration::from_mins(3);
 
 /// Nodes that fall silent with the hosts of the story, and have none.

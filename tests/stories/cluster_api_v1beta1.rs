@@ -17,7 +17,7 @@ use world::pool::{self, Setting};
 use world::{World, WorldHost, cluster_api, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-static SETTING: Setting = Setting::alone("v1beta1").taking(80);
+static SETTING: Setting = Setting::alone("v1beta1").taking(105);
 const LONG: Duration = Duration::from_mins(2);
 const GROUP: &str = "cluster.x-k8s.io";
 

@@ -24,7 +24,7 @@ use world::refusal::{self, Case};
 use world::{World, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-static SETTING: Setting = Setting::alone("cluster networks").taking(30);
+static SETTING: Setting = Setting::alone("cluster networks").taking(45);
 
 async fn control_plane() -> Result<Cluster> {
     pool::lease(&SETTING).await

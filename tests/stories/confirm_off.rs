@@ -31,7 +31,7 @@ use world::pool::{self, Setting};
 use world::{HostOptions, World, WorldHost, command, conditions, install, truth};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-static SETTING: Setting = Setting::alone("confirm-off").taking(120);
+static SETTING: Setting = Setting::alone("confirm-off").taking(110);
 const LONG: Duration = Duration::from_mins(3);
 
 /// May edit remediations, and no more.

@@ -17,7 +17,7 @@ use world::pool::{self, Setting};
 use world::{HostOptions, World, WorldHost, objects, refusal};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-static SETTING: Setting = Setting::alone("control-plane").taking(60);
+static SETTING: Setting = Setting::alone("control-plane").taking(80);
 const LONG: Duration = Duration::from_mins(2);
 
 async fn control_plane() -> Result<Cluster> {

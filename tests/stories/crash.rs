@@ -22,7 +22,7 @@ use world::pool::{self, Setting};
 use world::{HostOptions, World, WorldHost, objects, record, truth};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-static SETTING: Setting = Setting::alone("crash").taking(80);
+static SETTING: Setting = Setting::alone("crash").taking(100);
 const LONG: Duration = Duration::from_mins(2);
 
 async fn control_plane() -> Result<Cluster> {

@@ -18,7 +18,7 @@ use world::refusal::{self, PATIENCE};
 use world::{HostOptions, World, WorldHost, conditions, objects, record, truth};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-static SETTING: Setting = Setting::alone("fallback").taking(60);
+static SETTING: Setting = Setting::alone("fallback").taking(50);
 const WHY: &str = "over IPMI, because Redfish did not answer: ";
 
 async fn control_plane() -> Result<Cluster> {

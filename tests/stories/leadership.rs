@@ -13,7 +13,7 @@ use world::pool::{self, Setting};
 use world::{DAEMON_USER, HostOptions, World, daemon, install, objects, record, truth};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-static SETTING: Setting = Setting::alone("leadership").taking(130);
+static SETTING: Setting = Setting::alone("leadership").taking(85);
 const LONG: Duration = Duration::from_mins(2);
 /// Where the newest host is on its way when a rollout begins; those before it are further.
 const ROLLOUTS: [Phase; 4] = [

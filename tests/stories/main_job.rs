@@ -11,7 +11,7 @@ use world::pool::{self, Setting};
 use world::{HostOptions, World, objects, truth};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-static SETTING: Setting = Setting::alone("main job").taking(30);
+static SETTING: Setting = Setting::alone("main job").taking(65);
 
 async fn control_plane() -> Result<Cluster> {
     pool::lease(&SETTING).await

@@ -16,7 +16,7 @@ use world::pool::{self, Setting};
 use world::{HostOptions, World, WorldHost, node_lease, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-static SETTING: Setting = Setting::shared("node lease").taking(55);
+static SETTING: Setting = Setting::shared("node lease").taking(90);
 const LONG: Duration = Duration::from_mins(2);
 
 async fn control_plane() -> Result<Cluster> {

@@ -16,7 +16,7 @@ use world::pool::{self, Setting};
 use world::{World, cluster_api, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-static SETTING: Setting = Setting::alone("nodeless in cluster api").taking(50);
+static SETTING: Setting = Setting::alone("nodeless in cluster api").taking(90);
 const LONG: Duration = Duration::from_mins(2);
 const CLUSTER: &str = "blue";
 

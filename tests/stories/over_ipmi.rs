@@ -13,7 +13,7 @@ use world::refusal::{self, PATIENCE};
 use world::{HostOptions, World, WorldHost, objects, record, truth};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-static SETTING: Setting = Setting::alone("over ipmi").taking(45);
+static SETTING: Setting = Setting::alone("over ipmi").taking(35);
 
 async fn control_plane() -> Result<Cluster> {
     pool::lease(&SETTING).await

@@ -23,7 +23,7 @@ use world::pool::{self, Setting};
 use world::{HostOptions, World, WorldHost, cluster_api, command, install, objects, refusal};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-static SETTING: Setting = Setting::alone("quarantine").taking(120);
+static SETTING: Setting = Setting::alone("quarantine").taking(45);
 const LONG: Duration = Duration::from_mins(2);
 
 /// Longer than a live check may be old.

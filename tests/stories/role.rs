@@ -17,7 +17,7 @@ use world::pool::{self, Setting};
 use world::{HostOptions, World, cluster_api, conditions, objects, refusal};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-static SETTING: Setting = Setting::alone("role").taking(35);
+static SETTING: Setting = Setting::alone("role").taking(40);
 const LONG: Duration = Duration::from_mins(2);
 
 async fn control_plane() -> Result<Cluster> {

@@ -19,7 +19,7 @@ use world::{HostOptions, World, WorldHost, objects};
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 static SETTING: Setting = Setting::shared("upstream cluster api")
     .with(&[ForeignCrd::ClusterApi])
-    .taking(60);
+    .taking(65);
 const LONG: Duration = Duration::from_mins(2);
 
 async fn control_plane() -> Result<Cluster> {

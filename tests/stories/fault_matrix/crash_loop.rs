@@ -18,7 +18,7 @@ use world::{HostOptions, World, record};
 
 use super::DAEMON;
 
-static SETTING: Setting = Setting::alone("crash loop").taking(150);
+static SETTING: Setting = Setting::alone("crash loop").taking(125);
 const STARTS: u32 = 60;
 const BETWEEN: Duration = Duration::from_millis(1500);
 /// When the host is on again, after the last start.

@@ -19,7 +19,7 @@ use world::pool::{self, Setting};
 use world::{HostOptions, World, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-static SETTING: Setting = Setting::shared("nodes").taking(45);
+static SETTING: Setting = Setting::shared("nodes").taking(65);
 const LONG: Duration = Duration::from_mins(2);
 
 async fn control_plane() -> Result<Cluster> {

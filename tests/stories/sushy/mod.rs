@@ -13,7 +13,7 @@ use world::pool::{self, Setting};
 use world::{World, objects, truth};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-static SETTING: Setting = Setting::shared("sushy").taking(40);
+static SETTING: Setting = Setting::shared("sushy").taking(65);
 
 async fn control_plane() -> Result<Cluster> {
     pool::lease(&SETTING).await

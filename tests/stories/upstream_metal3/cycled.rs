@@ -24,16 +24,18 @@ const PATIENCE: Duration = Duration::from_mins(10);
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 
 /// Each story has a daemon of its own.
-static SETTING: Setting = Setting::alone("metal3 cycled").taking(150);
+static SETTING: Setting = Setting::alone("metal3 cycled").taking(110);
+/// The same where the daemon has to give metal3 up first.
+static GIVEN_UP: Setting = Setting::alone("metal3 given up").taking(200);
 
-async fn world_with_ironic(name: &str) -> Result<(World, Ironic)> {
-    let (world, settings) = world(name).await?;
+async fn world_with_ironic(setting: &'static Setting, name: &str) -> Result<(World, Ironic)> {
+    let (world, settings) = world(setting, name).await?;
     let ironic = Ironic::start(&settings).await?;
     Ok((world, ironic))
 }
 
-async fn world(name: &str) -> Result<(World, Settings)> {
-    let cluster = pool::lease(&SETTING).await?;
+async fn world(setting: &'static Setting, name: &str) -> Result<(World, Settings)> {
+    let cluster = pool::lease(setting).await?;
     let world = World::new(&cluster, name, vec![metal3::options()]).await?;
     let settings = Settings::shortened(world.simulator.ca_pem());
     Ok((world, settings))
@@ -102,7 +104,7 @@ async fn ends_well(world: &World, host: &WorldHost, remediation: &str) -> Result
 
 #[tokio::test]
 async fn a_host_is_held_off_by_metal3_and_given_back() -> world::Outcome {
-    let (world, ironic) = world_with_ironic("cycled").await?;
+    let (world, ironic) = world_with_ironic(&SETTING, "cycled").await?;
     let _operator = BaremetalOperator::start(&world, &ironic, Pace::shortened()).await?;
     let host = &world.hosts[0];
     managed(&world, host).await?;
@@ -136,7 +138,7 @@ async fn a_host_is_held_off_by_metal3_and_given_back() -> world::Outcome {
 
 #[tokio::test]
 async fn without_an_operator_the_host_is_power_cycled_against_ironic_and_given_back() -> world::Outcome {
-    let (world, mut settings) = world("no-operator").await?;
+    let (world, mut settings) = world(&GIVEN_UP, "no-operator").await?;
     // Within a round Off can be proven and the workloads released; in metal3 it is two minutes.
     settings.sync_power_state_interval = Duration::from_mins(1);
     let ironic = Ironic::start(&settings).await?;
@@ -163,7 +165,7 @@ async fn without_an_operator_the_host_is_power_cycled_against_ironic_and_given_b
 
 #[tokio::test]
 async fn without_ironic_the_host_is_power_cycled_directly_and_given_back() -> world::Outcome {
-    let (world, mut ironic) = world_with_ironic("no-ironic").await?;
+    let (world, mut ironic) = world_with_ironic(&GIVEN_UP, "no-ironic").await?;
     let _operator = BaremetalOperator::start(&world, &ironic, Pace::shortened()).await?;
     let host = &world.hosts[0];
     managed(&world, host).await?;
@@ -181,7 +183,7 @@ async fn without_ironic_the_host_is_power_cycled_directly_and_given_back() -> wo
 /// Ironic that dies puts a host back to what it has on record when it comes back, and its operator tells it again.
 #[tokio::test]
 async fn an_operator_and_ironic_that_start_anew_in_the_middle_change_nothing_in_the_end() -> world::Outcome {
-    let (world, mut ironic) = world_with_ironic("restarted").await?;
+    let (world, mut ironic) = world_with_ironic(&SETTING, "restarted").await?;
     let mut operator = BaremetalOperator::start(&world, &ironic, Pace::shortened()).await?;
     let host = &world.hosts[0];
     managed(&world, host).await?;
@@ -198,7 +200,7 @@ async fn an_operator_and_ironic_that_start_anew_in_the_middle_change_nothing_in_
 
 #[tokio::test]
 async fn a_host_that_is_powered_on_through_ironic_during_the_release_stops_it() -> world::Outcome {
-    let (world, ironic) = world_with_ironic("re-powered").await?;
+    let (world, ironic) = world_with_ironic(&SETTING, "re-powered").await?;
     let mut operator = BaremetalOperator::start(&world, &ironic, Pace::shortened()).await?;
     let host = &world.hosts[0];
     managed(&world, host).await?;
@@ -229,7 +231,7 @@ async fn a_host_that_is_powered_on_through_ironic_during_the_release_stops_it() 
 
 #[tokio::test]
 async fn whoever_takes_the_remediation_away_at_any_point_leaves_the_host_on_and_free() -> world::Outcome {
-    let (world, ironic) = world_with_ironic("taken-away").await?;
+    let (world, ironic) = world_with_ironic(&SETTING, "taken-away").await?;
     let _operator = BaremetalOperator::start(&world, &ironic, Pace::shortened()).await?;
     let host = &world.hosts[0];
     managed(&world, host).await?;
