@@ -4,16 +4,12 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use bmc_simulator::Power;
-use harness::await_condition;
 use harness::process::ChildDaemon;
-use kube::api::{DynamicObject, Patch, PatchParams};
-use remediator_api::keys;
+use kube::api::{Patch, PatchParams};
 use remediator_core::journal::Journal;
 use remediator_core::phase::{Phase, Reason};
-use serde_json::{Value, json};
-use world::metal3::{
-    self, BaremetalOperator, Ironic, Pace, Settings, TargetPower, is_managed, says_powered_on, status_until,
-};
+use serde_json::json;
+use world::metal3::{self, BaremetalOperator, Ironic, Pace, Settings, TargetPower};
 use world::pool::{self, Setting};
 use world::{World, WorldHost, daemon, objects};
 
@@ -41,32 +37,9 @@ async fn world(setting: &'static Setting, name: &str) -> Result<(World, Settings
     Ok((world, settings))
 }
 
-/// The BareMetalHost of a host, on which its Machine runs, under the management of metal3.
-async fn managed(world: &World, host: &WorldHost) -> Result<()> {
-    metal3::create_bare_metal_host(world, host).await?;
-    let id = format!("baremetalhost:///{}/{}", world.namespace, host.name);
-    objects::patch_machine(world, &host.name, json!({"spec": {"providerID": id}})).await?;
-    let is = |status: &Value| is_managed(status) && says_powered_on(status, true);
-    status_until(world, &host.name, LONG, is).await?;
-    Ok(())
-}
-
 /// Nothing of ours is on a BareMetalHost, or is not for long, and metal3 keeps the host on.
 async fn is_given_back(world: &World, host: &WorldHost) -> Result<()> {
-    let ours = [
-        keys::HOLD_LABEL,
-        keys::DETACHED_FOR_ANNOTATION,
-        keys::BARE_METAL_HOST_DETACHED,
-        keys::REBOOT_ANNOTATION,
-    ];
-    let is_free = |found: Option<&DynamicObject>| {
-        let metadata = found.map(|found| serde_json::to_string(&found.metadata).unwrap_or_default());
-        metadata.is_some_and(|metadata| !ours.iter().any(|one| metadata.contains(one)))
-    };
-    let free = await_condition(objects::bare_metal_hosts(world), &host.name, is_free);
-    tokio::time::timeout(LONG, free)
-        .await
-        .context("something of ours stays on the BareMetalHost")??;
+    metal3::is_given_back(world, host).await?;
     truly(host, Power::On, LONG).await
 }
 
@@ -107,7 +80,7 @@ async fn a_host_is_held_off_by_metal3_and_given_back() -> world::Outcome {
     let (world, ironic) = world_with_ironic(&SETTING, "cycled").await?;
     let _operator = BaremetalOperator::start(&world, &ironic, Pace::shortened()).await?;
     let host = &world.hosts[0];
-    managed(&world, host).await?;
+    metal3::keeps_online(&world, host).await?;
     world.health_check().await?;
     daemon::set_policy(&world.client, daemon::permissive_policy()).await?;
     let _daemon = daemon::start(&world.cluster, DAEMON, "info")?;
@@ -144,7 +117,7 @@ async fn without_an_operator_the_host_is_power_cycled_against_ironic_and_given_b
     let ironic = Ironic::start(&settings).await?;
     let mut operator = BaremetalOperator::start(&world, &ironic, Pace::shortened()).await?;
     let host = &world.hosts[0];
-    managed(&world, host).await?;
+    metal3::keeps_online(&world, host).await?;
     operator.kill().await?;
 
     let (_daemon, remediation) = asked_for(&world, host).await?;
@@ -168,7 +141,7 @@ async fn without_ironic_the_host_is_power_cycled_directly_and_given_back() -> wo
     let (world, mut ironic) = world_with_ironic(&GIVEN_UP, "no-ironic").await?;
     let _operator = BaremetalOperator::start(&world, &ironic, Pace::shortened()).await?;
     let host = &world.hosts[0];
-    managed(&world, host).await?;
+    metal3::keeps_online(&world, host).await?;
     ironic.kill().await?;
 
     let (_daemon, remediation) = asked_for(&world, host).await?;
@@ -186,7 +159,7 @@ async fn an_operator_and_ironic_that_start_anew_in_the_middle_change_nothing_in_
     let (world, mut ironic) = world_with_ironic(&SETTING, "restarted").await?;
     let mut operator = BaremetalOperator::start(&world, &ironic, Pace::shortened()).await?;
     let host = &world.hosts[0];
-    managed(&world, host).await?;
+    metal3::keeps_online(&world, host).await?;
 
     let (_daemon, remediation) = asked_for(&world, host).await?;
     truly(host, Power::Off, LONG).await?;
@@ -203,7 +176,7 @@ async fn a_host_that_is_powered_on_through_ironic_during_the_release_stops_it() 
     let (world, ironic) = world_with_ironic(&SETTING, "re-powered").await?;
     let mut operator = BaremetalOperator::start(&world, &ironic, Pace::shortened()).await?;
     let host = &world.hosts[0];
-    managed(&world, host).await?;
+    metal3::keeps_online(&world, host).await?;
     world.create_clinging_pod("clings", &host.name).await?;
 
     let (_daemon, remediation) = asked_for(&world, host).await?;
@@ -234,7 +207,7 @@ async fn whoever_takes_the_remediation_away_at_any_point_leaves_the_host_on_and_
     let (world, ironic) = world_with_ironic(&SETTING, "taken-away").await?;
     let _operator = BaremetalOperator::start(&world, &ironic, Pace::shortened()).await?;
     let host = &world.hosts[0];
-    managed(&world, host).await?;
+    metal3::keeps_online(&world, host).await?;
     world.create_clinging_pod("clings", &host.name).await?;
 
     let (_daemon, remediation) = asked_for(&world, host).await?;
