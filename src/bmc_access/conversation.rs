@@ -108,11 +108,6 @@ impl Conversation {
         }
     }
 
-    /// The way to a BMC that has shown no certificate yet.
-    pub(crate) fn route_unanswered(&self) -> Route {
-        self.route.clone()
-    }
-
     /// Asks for identity and power state. Dated by this process's clock when the request is sent.
     pub(crate) async fn read(&mut self, access: &BmcAccess) -> Result<PowerRead, Obstacle> {
         self.may_log_in(access)?;
@@ -249,6 +244,12 @@ impl BmcAccess {
         let route = journalled::route(host, &rules.0);
         let target = login::target(&self.client, namespace, host, &login, rules, expected_uuid).await?;
         Ok(target.map(|target| (login, target, route)))
+    }
+
+    /// The way to a BMC that has shown no certificate yet; none where no policy says where BMCs may be.
+    pub(crate) fn route(&self, host: &ResolvedHost) -> Option<Route> {
+        let rules = rules(self, None).ok()?;
+        Some(journalled::route(host, &rules))
     }
 
     /// Whether the policy lets the BMC of a host be reached, as far as that is known without its Secret and without

@@ -150,13 +150,12 @@ impl Acting<'_> {
     async fn read_one_way(&self, memory: &mut Memory) -> Result<(), ShellError> {
         let clock = &self.context.sources.clock;
         if memory.conversation.is_none() {
+            // A person may say that its host is off before the BMC was ever asked: without its Secret it cannot be.
+            if let (None, Ok(host)) = (&memory.observed.route, self.host) {
+                memory.observed.route = self.context.bmc.route(host);
+            }
             match self.open_conversation(memory).await? {
-                Ok(conversation) => {
-                    // A person may say that its host is off before the BMC answers.
-                    let unanswered = || conversation.route_unanswered();
-                    memory.observed.route.get_or_insert_with(unanswered);
-                    memory.conversation = Some(conversation);
-                }
+                Ok(conversation) => memory.conversation = Some(conversation),
                 Err(obstacle) => {
                     self.tell_of_host_left_off(&obstacle, memory);
                     memory.observed.note_own_failure(clock.now(), obstacle);

@@ -57,7 +57,7 @@ const UNUSED: [(&str, &str, &str, &str); 5] = [
         A_WORD,
     ),
 ];
-const A_WORD: &str = "read before a person's word is taken, as in confirm_off.rs";
+const A_WORD: &str = "read before a person's word is taken, as in confirm_off";
 /// Those are for others: controllers, and people on call.
 const OF_OTHERS: [&str; 2] = [
     "baremetal-remediator-for-health-checks",

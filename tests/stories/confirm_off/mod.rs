@@ -7,6 +7,8 @@
     reason = "a test that fails says so"
 )]
 
+mod vanished;
+
 use std::path::Path;
 use std::time::Duration;
 
@@ -378,25 +380,33 @@ async fn nobody_is_believed_where_anybody_could_have_said_it() -> world::Outcome
     Ok(())
 }
 
+/// And so does one that nothing leads to any more but the journal.
 #[tokio::test]
 async fn a_daemon_that_dies_as_it_takes_the_word_has_a_successor_and_the_host_comes_back_by_hand()
 -> world::Outcome {
     let cluster = &control_plane().await?;
-    let world = world_of(cluster, "confirmed-crash").await?;
-    let host = &world.hosts[0];
+    let options = vec![HostOptions::default(), HostOptions::default()];
+    let world = World::new(cluster, "confirmed-crash", options).await?;
+    world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
+    dies(&world).await?;
+    let (host, lost) = (&world.hosts[0], &world.hosts[1]);
     let_people_in(&world).await?;
     let daemon = world::start_daemon(cluster, Path::new(PROGRAM))?;
     let name = world.request(host, strategy()).await?;
     awaits(&world, &name).await?;
+    let name_of_lost = vanished::is_asked_about(&world, lost).await?;
     daemon.kill().await?;
     let daemon = world::start_daemon(cluster, Path::new(PROGRAM))?;
     is_guarded(&world.client).await?;
     let cursor = cluster.audit_cursor()?;
-    host.bmc.press_power(Power::Off)?;
-    let (status, _, err) = confirm(&world, ON_CALL, &name).await?;
-    assert_eq!(status, Some(0), "{err}");
+    for (host, name) in [(lost, &name_of_lost), (host, &name)] {
+        host.bmc.press_power(Power::Off)?;
+        let (status, _, err) = confirm_of(&host.name, &world, ON_CALL, name).await?;
+        assert_eq!(status, Some(0), "{err}");
+    }
 
     is_in(&world, &name, Phase::Fencing).await?;
+    vanished::loses_its_endpoint(&world, lost, &name_of_lost).await?;
     daemon.kill().await?;
     let _daemon = world::start_daemon(cluster, Path::new(PROGRAM))?;
     is_in(&world, &name, Phase::Booting).await?;
@@ -407,7 +417,7 @@ async fn a_daemon_that_dies_as_it_takes_the_word_has_a_successor_and_the_host_co
     let ended = world.remediation_ended(&name, LONG).await?;
     assert_eq!(world::phase(&ended), Phase::Succeeded, "{:?}", ended.status);
     world.is_untainted(host, LONG).await?;
-    Ok(())
+    Ok(vanished::comes_back_with_its_secret(&world, lost, &name_of_lost).await?)
 }
 
 #[tokio::test]
