@@ -49,6 +49,16 @@ enum Moment {
     Failed,
 }
 
+impl Moment {
+    const ALL: [Self; 5] = [
+        Self::PoweringOff,
+        Self::Fencing,
+        Self::PoweringOn,
+        Self::Booting,
+        Self::Failed,
+    ];
+}
+
 /// How a BMC is away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Away {
@@ -58,20 +68,34 @@ enum Away {
     Hanging,
     /// It restarts, and rejects good logins before it is in service again.
     Restarting,
+    /// Each of its answers takes too long to prove Off by, and none ever gets faster.
+    Slow,
 }
 
-/// Where a BMC has ways to be away that the other protocol has not, or that need no long outage.
-const OTHERWISE: [(Protocol, Moment, Away); 9] = [
+/// Where a BMC has ways to be away that the other protocol has not, or that need no long outage. Over IPMI, a slow answer
+/// is none. In Booting nobody logs in.
+const OTHERWISE: [(Protocol, Moment, Away); 18] = [
     (Protocol::Redfish, Moment::PoweringOff, Away::Hanging),
     (Protocol::Redfish, Moment::Fencing, Away::Hanging),
+    (Protocol::Redfish, Moment::PoweringOn, Away::Hanging),
+    (Protocol::Redfish, Moment::Booting, Away::Hanging),
     (Protocol::Redfish, Moment::Failed, Away::Hanging),
     (Protocol::Redfish, Moment::PoweringOff, Away::Restarting),
     (Protocol::Redfish, Moment::Fencing, Away::Restarting),
+    (Protocol::Redfish, Moment::PoweringOn, Away::Restarting),
     (Protocol::Redfish, Moment::Failed, Away::Restarting),
     (Protocol::Ipmi, Moment::PoweringOff, Away::Restarting),
     (Protocol::Ipmi, Moment::Fencing, Away::Restarting),
+    (Protocol::Ipmi, Moment::PoweringOn, Away::Restarting),
     (Protocol::Ipmi, Moment::Failed, Away::Restarting),
+    (Protocol::Redfish, Moment::PoweringOff, Away::Slow),
+    (Protocol::Redfish, Moment::Fencing, Away::Slow),
+    (Protocol::Redfish, Moment::PoweringOn, Away::Slow),
+    (Protocol::Redfish, Moment::Booting, Away::Slow),
+    (Protocol::Redfish, Moment::Failed, Away::Slow),
 ];
+/// Nearly as long as one request may take.
+const SLOWLY: Duration = Duration::from_secs(12);
 /// 35 s, as BMCs take, of which it rejects logins long enough for a read of each pace to find that.
 const RESTART: BootSequence = BootSequence {
     dead: Duration::from_secs(4),
@@ -80,12 +104,6 @@ const RESTART: BootSequence = BootSequence {
     sporadic: Duration::ZERO,
 };
 
-const MOMENTS: [Moment; 4] = [
-    Moment::PoweringOff,
-    Moment::Fencing,
-    Moment::PoweringOn,
-    Moment::Booting,
-];
 const PROTOCOLS: [Protocol; 2] = [Protocol::Redfish, Protocol::Ipmi];
 
 /// All of what R15 asks for, or three times the deadline, where time is short.
@@ -93,11 +111,11 @@ fn outage() -> Duration {
     DEADLINE.saturating_mul(if is_whole() { 10 } else { 3 })
 }
 
-/// Each protocol from each moment on while a power command is under way.
+/// Each protocol from each moment on.
 fn all() -> impl Iterator<Item = (Protocol, Moment)> {
     PROTOCOLS
         .into_iter()
-        .flat_map(|protocol| MOMENTS.map(|moment| (protocol, moment)))
+        .flat_map(|protocol| Moment::ALL.map(|moment| (protocol, moment)))
 }
 
 fn options(protocol: Protocol) -> HostOptions {
@@ -112,12 +130,17 @@ fn options(protocol: Protocol) -> HostOptions {
 async fn is_away(host: &WorldHost, protocol: Protocol, how: Away) -> Result<()> {
     let fault = match (how, protocol) {
         (Away::Restarting, _) => return restarts(host).await,
+        (Away::Slow, _) => Fault::SlowAnswer { by: SLOWLY },
         (Away::Hanging, Protocol::Redfish) => Fault::Hang,
         (Away::Silent, Protocol::Redfish) => Fault::RefuseConnections,
         (Away::Silent | Away::Hanging, Protocol::Ipmi) => Fault::Ipmi(IpmiFault::LoseRequest),
     };
     host.bmc.set_faults(vec![fault.into()])?;
     host.bmc.close_connections();
+    if how == Away::Slow {
+        // The obstacle stays, and that keeps no host off.
+        return Ok(());
+    }
     // What is awaited is that nothing happens.
     tokio::time::sleep(outage()).await;
     host.bmc.clear_faults();

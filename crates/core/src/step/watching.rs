@@ -6,6 +6,7 @@ use super::{Next, Step, after};
 use crate::decision::Observation;
 use crate::journal::Journal;
 use crate::observed::Observed;
+use crate::proof;
 
 /// How often the host is read while its workloads are being released, and, in whatever phase, while something is
 /// awaited that its BMC has nothing to do with.
@@ -20,6 +21,9 @@ pub fn watch_due(journal: &Journal, observed: &Observed, now: Timestamp) -> Opti
 fn due(journal: &Journal, observed: &Observed, now: Timestamp) -> Timestamp {
     let last = match (&observed.read_failure, observed.last_read()) {
         (Some(failure), _) => failure.at,
+        // One that proves nothing by its answers is left time for something else: a command waits for a read that was
+        // begun, and may have to wait for longer than it may be sent.
+        (None, Some(read)) if proof::is_too_slow(read.ended.duration_since(read.began)) => read.ended,
         (None, Some(read)) => read.began,
         (None, None) => journal.phase_started.unwrap_or(now),
     };

@@ -9,7 +9,7 @@ use crate::decision::{Act, Effect};
 use crate::phase::{Phase, Reason};
 
 /// How long after an obstacle is gone its host has to have power, in milliseconds.
-const SOON: i64 = 60_000;
+pub(super) const SOON: i64 = 60_000;
 
 /// Runs for a while, whatever there is to do.
 pub(super) fn live_on(sim: &mut Sim, millis: i64) {
@@ -19,7 +19,7 @@ pub(super) fn live_on(sim: &mut Sim, millis: i64) {
 }
 
 /// Runs until the host is off in a phase; in PoweringOn, until the power-on is journalled and not sent.
-fn off_in(sim: &mut Sim, phase: Phase) {
+pub(super) fn off_in(sim: &mut Sim, phase: Phase) {
     if phase == Phase::PoweringOn {
         sim.run_until(|sim| matches!(sim.decide().act, Some(Act::Effect(Effect::PowerOn { .. }))));
         sim.journal_only();
@@ -255,7 +255,7 @@ fn a_host_that_ignores_power_ons_is_told_less_and_less_often() {
     assert_eq!(sim.journal.intent, None);
 }
 
-fn millis_of(duration: SignedDuration) -> i64 {
+pub(super) fn millis_of(duration: SignedDuration) -> i64 {
     i64::try_from(duration.as_millis()).expect("in range")
 }
 

@@ -1,5 +1,6 @@
 //! BMCs that take long to answer.
 
+use super::power_debt::{SOON, millis_of, off_in};
 use super::shell::{BMC_LATENCY, Sim};
 use crate::phase::{Phase, Reason};
 use crate::proof::SLOWEST_ANSWER;
@@ -48,4 +49,30 @@ fn fewer_slow_answers_than_it_takes_stop_nothing() {
     sim.world.bmc.latency = BMC_LATENCY;
     sim.run_until(|sim| is_told(sim) || sim.journal.phase.is_final());
     assert_eq!(sim.journal.phase, Phase::Succeeded, "{}", sim.journal.message);
+}
+
+/// Too slow to prove Off by, and not to bring a host back.
+#[test]
+fn invariant_13_a_bmc_that_becomes_slow_while_the_host_is_off_leaves_it_not_off() {
+    for latency in [5_000, 8_000, 15_000] {
+        for phase in [Phase::PoweringOff, Phase::Fencing, Phase::PoweringOn] {
+            for attempts in [1, 2] {
+                let mut sim = Sim::new();
+                sim.strategy.as_mut().expect("valid").retries.attempts = attempts;
+                off_in(&mut sim, phase);
+                sim.world.bmc.latency = latency;
+                let story = |sim: &Sim| format!("{latency}, {phase:?}, {attempts}: {}", sim.journal.message);
+                let deadlines = sim.strategy.as_ref().expect("valid").deadlines.clone();
+                let end = sim.world.now + millis_of(deadlines.of_an_attempt()) + SOON;
+                sim.run_until(|sim| sim.world.host.on || sim.world.now > end);
+                assert!(sim.world.host.on, "{}", story(&sim));
+                assert_eq!(
+                    (sim.edges(false, 1), sim.edges(true, 1)),
+                    (1, 1),
+                    "{}",
+                    story(&sim)
+                );
+            }
+        }
+    }
 }

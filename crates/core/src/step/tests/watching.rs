@@ -76,6 +76,29 @@ fn a_bmc_that_cannot_be_asked_is_not_asked_in_a_hurry() {
     assert!(turns <= 200, "{turns} turns in a minute");
 }
 
+/// Else it would be asked for its power all the time, and a command would wait behind that for longer than it may be sent.
+#[test]
+fn a_bmc_that_became_slow_is_left_time_for_something_else() {
+    for latency in [5_000, 12_000, 15_000] {
+        let mut sim = fencing();
+        sim.world.bmc.latency = latency;
+        sim.world.hold_pods(0);
+        sim.world.pods.clear();
+        let asked = sim.counts.bmc_reads;
+        sim.run_until(|sim| sim.counts.bmc_reads > asked);
+        let due = watch_due(&sim.journal, &sim.observed, at(sim.world.now));
+        assert!(due >= Some(at(sim.world.now + 4_900)), "{latency}: {due:?}");
+
+        sim.run_until(|sim| sim.journal.phase == Phase::PoweringOn);
+
+        let message = &sim.journal.message;
+        assert!(
+            sim.journal.is_because(Reason::PowerOnRequested),
+            "{latency}: {message}"
+        );
+    }
+}
+
 #[test]
 fn looks_at_what_is_left_become_rare_while_nothing_changes() {
     let mut sim = fencing();
