@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use bmc_simulator::{Command, Event, Power};
+use bmc_simulator::{Command, Event, Fault, Power, RequestClass};
 use jiff::{SignedDuration, Timestamp};
 use remediator_core::phase::Phase;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use world::holding::{Holding, Reach};
 use world::pool::{self, Setting};
@@ -28,11 +28,12 @@ const BACK: Duration = Duration::from_mins(1);
 const UNWATCHED: SignedDuration = SignedDuration::from_secs(8);
 
 /// The phases in which the hosts are when the server goes, one each.
-const PHASES: [Phase; 4] = [
+const PHASES: [Phase; 5] = [
     Phase::PoweringOff,
     Phase::Fencing,
     Phase::PoweringOn,
     Phase::Booting,
+    Phase::Failed,
 ];
 
 fn options(phase: Phase) -> HostOptions {
@@ -88,10 +89,11 @@ async fn all_set_out(world: &World) -> Result<()> {
     for host in &world.hosts {
         world.falls_silent(host).await?;
     }
-    let [powering_off, fencing, powering_on, booting] = &world.hosts[..] else {
+    let [powering_off, fencing, powering_on, booting, failed] = &world.hosts[..] else {
         anyhow::bail!("a host for each phase");
     };
     world.create_clinging_pod("clings", &fencing.name).await?;
+    fails(world, failed, strategy.clone()).await?;
     for host in [powering_on, booting] {
         world.request(host, strategy.clone()).await?;
     }
@@ -105,6 +107,19 @@ async fn all_set_out(world: &World) -> Result<()> {
         is_in(world, host, phase).await?;
     }
     Ok(())
+}
+
+/// A host that its BMC refuses to power on for longer than a power-on may take.
+async fn fails(world: &World, host: &WorldHost, mut strategy: Value) -> Result<()> {
+    let refused = Fault::HttpStatus {
+        status: 503,
+        retry_after: None,
+    };
+    // The power-off comes first.
+    host.bmc.inject(refused.on(RequestClass::Reset).skip(1))?;
+    strategy["deadlines"]["powerOn"] = json!("10s");
+    world.request(host, strategy).await?;
+    is_in(world, host, Phase::Failed).await
 }
 
 /// The longest time in which a host was not read between two times.
@@ -170,6 +185,9 @@ async fn outlasts(name: &str, away: Reach, running: Running) -> Result<()> {
     all_set_out(&world).await?;
 
     holding.reach.send_replace(away);
+    for host in &world.hosts {
+        host.bmc.clear_faults();
+    }
     let from = Timestamp::now();
     // The time is what is tested here: it is longer than every deadline.
     tokio::time::sleep(OUTAGE).await;
@@ -190,11 +208,12 @@ async fn outlasts(name: &str, away: Reach, running: Running) -> Result<()> {
         );
         // Whether Off was proven in time depends on when the server went.
         if phase != Phase::PoweringOff {
-            ensure!(
-                world::phase(&ended) == Phase::Succeeded,
-                "{phase:?}: {:?}",
-                ended.status
-            );
+            let expected = if phase == Phase::Failed {
+                Phase::Failed
+            } else {
+                Phase::Succeeded
+            };
+            ensure!(world::phase(&ended) == expected, "{phase:?}: {:?}", ended.status);
             ensure!(
                 truth::releases(&world, cursor, host).await? == 1,
                 "of {}",

@@ -44,16 +44,19 @@ enum Gone {
     /// By which the certificate of the BMC was verified.
     AuthorityConfigMap,
     MachineAndEndpoint,
+    /// Whoever asked for it takes it back.
+    Remediation,
 }
 
 impl Gone {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::Machine,
         Self::Node,
         Self::Endpoint,
         Self::EndpointWithAuthority,
         Self::AuthorityConfigMap,
         Self::MachineAndEndpoint,
+        Self::Remediation,
     ];
 
     fn options(self) -> HostOptions {
@@ -75,7 +78,7 @@ impl Gone {
                 });
                 options.secret = Box::new(without_authority);
             }
-            Self::Machine | Self::Node | Self::Endpoint | Self::MachineAndEndpoint => {}
+            Self::Machine | Self::Node | Self::Endpoint | Self::MachineAndEndpoint | Self::Remediation => {}
         }
         options
     }
@@ -89,7 +92,9 @@ impl Gone {
             Self::AuthorityConfigMap => {
                 objects::create_config_map(world, &format!("{}-ca", host.name), json!({"ca.crt": ca})).await
             }
-            Self::Machine | Self::Node | Self::Endpoint | Self::MachineAndEndpoint => Ok(()),
+            Self::Machine | Self::Node | Self::Endpoint | Self::MachineAndEndpoint | Self::Remediation => {
+                Ok(())
+            }
         }
     }
 
@@ -110,6 +115,7 @@ impl Gone {
                 let nodes = Api::<Node>::all(world.nodes.clone());
                 nodes.delete(name, &gone).await?;
             }
+            Self::Remediation => world.take_back(&host.remediation()).await?,
             Self::AuthorityConfigMap => {
                 let maps = Api::<ConfigMap>::namespaced(world.client.clone(), &world.namespace);
                 maps.delete(&format!("{name}-ca"), &gone).await?;

@@ -6,6 +6,7 @@ use anyhow::Result;
 use bmc_simulator::{Command, Event};
 use harness::Cluster;
 use harness::process::ChildDaemon;
+use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{Api, DeleteParams};
 use remediator_api::RemediationPolicy;
 use remediator_bmc::Protocol;
@@ -20,11 +21,12 @@ const PROTOCOLS: [Protocol; 2] = [Protocol::Redfish, Protocol::Ipmi];
 const HELD: Duration = Duration::from_secs(15);
 
 /// What goes from each host. A Secret comes back later, as nothing else can stand in for it.
-const GONE: [Option<Gone>; 5] = [
+const GONE: [Option<Gone>; 6] = [
     Some(Gone::Machine),
     Some(Gone::Node),
     Some(Gone::Endpoint),
     Some(Gone::MachineAndEndpoint),
+    Some(Gone::Remediation),
     None,
 ];
 
@@ -118,6 +120,36 @@ async fn hosts_come_back_when_policy_and_health_check_go_as_they_are_powered() -
     let _successor = world::daemon::start(cluster, DAEMON, "info")?;
     let on = world.hosts.iter().map(|host| is_on(&world, host));
     futures::future::try_join_all(on).await?;
+    Ok(())
+}
+
+/// The namespace of each goes, and with it what lets the daemon read the Secret: the line to the BMC is kept.
+#[tokio::test]
+async fn hosts_come_back_whose_namespace_goes_as_they_are_powered() -> world::Outcome {
+    let cluster = &control_plane().await?;
+    let commands = [Command::ForceOff, Command::On];
+    let mut worlds = Vec::new();
+    for (command, name) in commands.into_iter().zip(["gone-off", "gone-on"]) {
+        let options = vec![slow_at(command, Protocol::Redfish)];
+        let world = World::new(cluster, name, options).await?;
+        world::allow_holding_secrets(&world.client, &world.namespace).await?;
+        world.health_check().await?;
+        worlds.push(world);
+    }
+    world::set_policy(&cluster.client().await?, world::daemon::permissive_policy()).await?;
+    let _daemon = world::daemon::start(cluster, DAEMON, "info")?;
+    let played = worlds.iter().zip(commands).map(async |(world, wanted)| {
+        let host = &world.hosts[0];
+        world.falls_silent_and_is_reported(host).await?;
+        let told = |event: &Event| matches!(event, Event::Command { command, .. } if *command == wanted);
+        host.sees("the command", LONG, told).await?;
+        let namespaces = Api::<Namespace>::all(world.client.clone());
+        namespaces
+            .delete(&world.namespace, &DeleteParams::default())
+            .await?;
+        is_on(world, host).await
+    });
+    futures::future::try_join_all(played).await?;
     Ok(())
 }
 
