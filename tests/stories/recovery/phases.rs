@@ -30,7 +30,7 @@ const GONE: [Option<Gone>; 6] = [
     None,
 ];
 
-fn slow_at(command: Command, protocol: Protocol) -> HostOptions {
+pub(super) fn slow_at(command: Command, protocol: Protocol) -> HostOptions {
     let mut options = HostOptions {
         protocol,
         ..HostOptions::default()

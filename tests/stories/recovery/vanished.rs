@@ -2,11 +2,12 @@
 
 use anyhow::{Context as _, Result};
 use axum::body::Bytes;
-use bmc_simulator::{Event, Fault, RequestClass};
+use bmc_simulator::{Command, Event, Fault, RequestClass};
 use harness::Cluster;
 use harness::process::ChildDaemon;
 use http::{Method, Request};
 use kube::api::{DeleteParams, Patch, PatchParams};
+use remediator_bmc::Protocol;
 use remediator_core::journal::{Journal, Verb};
 use remediator_core::phase::{Phase, Reason};
 use serde_json::json;
@@ -14,6 +15,7 @@ use world::acts::patient;
 use world::holding::Holding;
 use world::{HostOptions, World, WorldHost, objects, record};
 
+use super::phases::slow_at;
 use super::{DAEMON, LONG, control_plane, is_on};
 
 /// A host that is off, with its workloads released; its remediation is one that nobody asks for again.
@@ -81,6 +83,27 @@ async fn a_host_comes_back_when_its_remediation_is_forced_away() -> world::Outco
     let (sent, _) = record::commands(host);
     let offs = sent.iter().filter(|sent| sent.verb == Verb::PowerOff).count();
     assert_eq!(offs, 1, "it never sends a power-off: {sent:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn hosts_come_back_when_their_remediations_are_forced_away_as_they_are_powered() -> world::Outcome {
+    let cluster = &control_plane().await?;
+    let commands = [Command::ForceOff, Command::On];
+    let options = commands.map(|command| slow_at(command, Protocol::Redfish));
+    let world = World::new(cluster, "forced-now", options.into()).await?;
+    world.health_check().await?;
+    world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
+    let _daemon = world::daemon::start(cluster, DAEMON, "info")?;
+    let played = world.hosts.iter().zip(commands).map(async |(host, wanted)| {
+        world.falls_silent(host).await?;
+        let remediation = world.request(host, patient()).await?;
+        let told = |event: &Event| matches!(event, Event::Command { command, .. } if *command == wanted);
+        host.sees("the command", LONG, told).await?;
+        force_away(&world, &remediation).await?;
+        is_on(&world, host).await
+    });
+    futures::future::try_join_all(played).await?;
     Ok(())
 }
 
