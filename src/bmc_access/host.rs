@@ -1,7 +1,7 @@
 //! A host whose BMC can be reached: where, with which Secret, and how its certificate is verified.
 
 use remediator_api::bmc_endpoint::CaSource;
-use remediator_bmc::{BmcAddress, Fingerprint, ServerTrust};
+use remediator_bmc::{BmcAddress, Fingerprint, ResourcePath, ServerTrust};
 use remediator_core::facts::{Host, Obstacle};
 use remediator_core::phase::Reason;
 
@@ -12,6 +12,8 @@ pub(crate) struct ResolvedHost {
     pub(crate) address: BmcAddress,
     pub(crate) secret: String,
     pub(crate) trust: HostTrust,
+    /// Which system it was behind its BMC.
+    pub(crate) known_system: Option<ResourcePath>,
 }
 
 impl ResolvedHost {

@@ -185,6 +185,7 @@ fn resolved(view: &Described, of_machine: Option<&String>) -> Result<ResolvedHos
         } else {
             HostTrust::AsTheSecretSays
         },
+        known_system: None,
     })
 }
 

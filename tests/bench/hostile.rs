@@ -217,6 +217,7 @@ fn target(address: &str, ca: &str) -> Result<BmcTarget> {
         trust: ServerTrust::CertificateAuthority(ca.to_owned()),
         auth: AuthMethod::Auto,
         expected_uuid: None,
+        known_system: None,
         allowed: AllowedNetworks::new(["127.0.0.0/8".parse()?]),
         protocols: vec![Protocol::Redfish],
         fallback: None,

@@ -113,6 +113,7 @@ async fn read(address: SocketAddr) -> Result<Option<Instant>> {
         trust: ServerTrust::SystemRoots,
         auth: AuthMethod::Auto,
         expected_uuid: None,
+        known_system: None,
         allowed: AllowedNetworks::new(["127.0.0.0/8".parse()?]),
         protocols: vec![Protocol::Ipmi],
         fallback: None,

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::{AllowedNetworks, BmcAddress, BmcError, Credentials, Protocol, ServerTrust, Transport};
+use super::{
+    AllowedNetworks, BmcAddress, BmcError, Credentials, Protocol, ResourcePath, ServerTrust, Transport,
+};
 use remediator_core::identity::SystemUuid;
 
 /// How to log in.
@@ -52,6 +54,9 @@ pub struct BmcTarget {
     pub auth: AuthMethod,
     /// The UUID of the node. Chooses among several systems; commands to a system with another are refused.
     pub expected_uuid: Option<SystemUuid>,
+    /// The system that had this UUID before. It stands for it where no system says it has: of some BMCs a host that is
+    /// off has none.
+    pub known_system: Option<ResourcePath>,
     /// Where BMCs may be.
     pub allowed: AllowedNetworks,
     /// Which protocols may be used. Which one is used is up to the address.

@@ -5,7 +5,7 @@ use remediator_api::PowerCycleRemediation;
 use remediator_api::remediation_policy::{BmcRules, FallbackToIpmi, Transport};
 use remediator_api::target_ref::to_bring_back;
 use remediator_bmc::{
-    AllowedNetworks, BmcAddress, Host as BmcHost, Privilege, ServerTrust, Transport as Carrier,
+    AllowedNetworks, BmcAddress, Host as BmcHost, Privilege, ResourcePath, ServerTrust, Transport as Carrier,
 };
 use remediator_core::facts::{Host, Obstacle};
 use remediator_core::journal::{Journal, Route, Subject};
@@ -70,7 +70,16 @@ fn resolved(
         address: address(subject, route)?,
         secret: route.secret.clone(),
         trust,
+        known_system: system(subject),
     })
+}
+
+/// What Redfish called it.
+fn system(subject: &Subject) -> Option<ResourcePath> {
+    let system = subject.protocol.filter(|protocol| *protocol == Protocol::Redfish);
+    ResourcePath::parse(&subject.system)
+        .ok()
+        .filter(|_| system.is_some())
 }
 
 fn address(subject: &Subject, route: &Route) -> Result<BmcAddress, Obstacle> {

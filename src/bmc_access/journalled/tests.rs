@@ -29,6 +29,7 @@ fn host_at(address: &str, trust: HostTrust) -> ResolvedHost {
         address,
         secret: "worker-1-bmc".to_owned(),
         trust,
+        known_system: None,
     }
 }
 
@@ -108,6 +109,7 @@ fn a_host_is_found_again_by_its_journal_alone() {
         let found = host(&remediation(&before, Some(&route), Phase::Fencing));
         let expected = ResolvedHost {
             trust: expected,
+            known_system: ResourcePath::parse("/redfish/v1/Systems/1").ok(),
             ..before
         };
         assert_eq!(found, Some(Ok(expected)), "{what}");

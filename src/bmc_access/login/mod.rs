@@ -127,6 +127,7 @@ pub(crate) async fn target(
         trust,
         auth: AuthMethod::Auto,
         expected_uuid,
+        known_system: host.known_system.clone(),
         allowed,
         protocols: rules.protocols,
         fallback,

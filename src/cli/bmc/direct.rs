@@ -57,6 +57,7 @@ pub(super) fn target(arguments: &DirectArguments, address: &str) -> anyhow::Resu
         trust,
         auth: AuthMethod::Auto,
         expected_uuid: uuid.transpose()?,
+        known_system: None,
         // Here, too, whoever writes it means it.
         protocols: vec![protocol],
         fallback: None,

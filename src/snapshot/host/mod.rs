@@ -277,6 +277,7 @@ pub(crate) fn resolve_endpoint(endpoint: &BMCEndpoint) -> Result<ResolvedHost, O
         address,
         secret: spec.credentials_secret.name.clone(),
         trust,
+        known_system: None,
     })
 }
 

@@ -36,6 +36,7 @@ async fn connect(address: SocketAddr, trust: ServerTrust) -> Result<Bmc> {
         trust,
         auth: AuthMethod::Basic,
         expected_uuid: None,
+        known_system: None,
         allowed: AllowedNetworks::new(["127.0.0.0/8".parse()?]),
         protocols: vec![Protocol::Redfish],
         fallback: None,

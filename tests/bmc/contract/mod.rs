@@ -53,6 +53,7 @@ pub fn target(host: &Host, protocol: Protocol) -> Result<BmcTarget> {
         trust: ServerTrust::Fingerprints(vec![host.certificate_sha256_fingerprint().parse()?]),
         auth: AuthMethod::Auto,
         expected_uuid: SystemUuid::parse(host.system_uuid()).ok(),
+        known_system: None,
         allowed: AllowedNetworks::new(["127.0.0.0/8".parse()?]),
         protocols: vec![protocol],
         fallback: None,

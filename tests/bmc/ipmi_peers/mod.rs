@@ -29,6 +29,7 @@ async fn connect(peer: &Peer, username: &str, password: &str) -> Result<Bmc> {
         trust: ServerTrust::SystemRoots,
         auth: AuthMethod::Auto,
         expected_uuid: SystemUuid::parse(UUID).ok(),
+        known_system: None,
         allowed: AllowedNetworks::new(["127.0.0.0/8".parse()?]),
         protocols: vec![Protocol::Ipmi],
         fallback: None,

@@ -14,7 +14,7 @@ mod vanished;
 use std::time::Duration;
 
 use anyhow::Result;
-use bmc_simulator::{Event, Fault, RequestClass};
+use bmc_simulator::{Event, Fault, MachineSpec, RequestClass};
 use harness::Cluster;
 use harness::process::ChildDaemon;
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
@@ -46,10 +46,12 @@ enum Gone {
     MachineAndEndpoint,
     /// Whoever asked for it takes it back.
     Remediation,
+    /// By which it was told from another host behind its BMC, whose address names none.
+    SystemUuid,
 }
 
 impl Gone {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Machine,
         Self::Node,
         Self::Endpoint,
@@ -57,6 +59,7 @@ impl Gone {
         Self::AuthorityConfigMap,
         Self::MachineAndEndpoint,
         Self::Remediation,
+        Self::SystemUuid,
     ];
 
     fn options(self) -> HostOptions {
@@ -78,6 +81,18 @@ impl Gone {
                 });
                 options.secret = Box::new(without_authority);
             }
+            Self::SystemUuid => {
+                options.simulated = Box::new(|spec| {
+                    let ids = ["1", "2"].into_iter();
+                    ids.fold(spec, |spec, id| spec.machine(MachineSpec::new(id)))
+                });
+                options.endpoint = Box::new(|mut endpoint| {
+                    let address = endpoint["address"].as_str().unwrap_or_default();
+                    let service = address.split("/redfish/").next().unwrap_or_default();
+                    endpoint["address"] = json!(service);
+                    endpoint
+                });
+            }
             Self::Machine | Self::Node | Self::Endpoint | Self::MachineAndEndpoint | Self::Remediation => {}
         }
         options
@@ -92,9 +107,12 @@ impl Gone {
             Self::AuthorityConfigMap => {
                 objects::create_config_map(world, &format!("{}-ca", host.name), json!({"ca.crt": ca})).await
             }
-            Self::Machine | Self::Node | Self::Endpoint | Self::MachineAndEndpoint | Self::Remediation => {
-                Ok(())
-            }
+            Self::Machine
+            | Self::Node
+            | Self::Endpoint
+            | Self::MachineAndEndpoint
+            | Self::Remediation
+            | Self::SystemUuid => Ok(()),
         }
     }
 
@@ -114,6 +132,12 @@ impl Gone {
             Self::Node => {
                 let nodes = Api::<Node>::all(world.nodes.clone());
                 nodes.delete(name, &gone).await?;
+            }
+            Self::SystemUuid => {
+                let without = Fault::JsonRemove {
+                    pointer: "/UUID".to_owned(),
+                };
+                host.bmc.inject(without.on(RequestClass::SystemGet))?;
             }
             Self::Remediation => world.take_back(&host.remediation()).await?,
             Self::AuthorityConfigMap => {

@@ -156,11 +156,14 @@ impl Redfish {
         let expected = self.expected.clone().filter(|_| members.len() <= MAX_MEMBERS);
         let expected = expected.ok_or_else(|| ambiguous(0))?;
         let agrees = |uuid: &SystemUuid| expected.matches(uuid).is_some();
-        let mut found = Vec::new();
+        let (mut found, mut known) = (Vec::new(), None);
         for member in members.iter().flatten() {
             let path = own("system", Some(member))?;
             match self.read_system(&path).await {
                 Ok(reading) if reading.1.uuid.as_ref().is_some_and(agrees) => found.push((path, reading)),
+                Ok(reading) if reading.1.uuid.is_none() && self.known.as_ref() == Some(&path) => {
+                    known = Some((path, reading));
+                }
                 // A decoy may answer 503 while the host is off (NVIDIA/infra-controller issue
                 // 5418) or deny access. It cannot be the match; the match proves itself.
                 Ok(_)
@@ -169,8 +172,8 @@ impl Redfish {
             }
         }
         let matching = found.len();
-        match found.pop() {
-            Some(system) if matching == 1 => Ok(system),
+        match found.pop().or(known) {
+            Some(system) if matching <= 1 => Ok(system),
             Some(_) | None => Err(ambiguous(matching)),
         }
     }

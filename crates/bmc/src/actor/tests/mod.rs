@@ -56,6 +56,7 @@ fn target(host: &Host) -> BmcTarget {
         trust: ServerTrust::CertificateAuthority(host.ca_pem()),
         auth: AuthMethod::Auto,
         expected_uuid: None,
+        known_system: None,
         allowed: AllowedNetworks::new(["127.0.0.0/8".parse().unwrap()]),
         protocols: vec![Protocol::Redfish],
         fallback: None,

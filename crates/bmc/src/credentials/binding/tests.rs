@@ -16,6 +16,7 @@ fn target(address: &str, trust: ServerTrust) -> BmcTarget {
         trust,
         auth: AuthMethod::Auto,
         expected_uuid: None,
+        known_system: None,
         allowed: AllowedNetworks::new([]),
         protocols: vec![Protocol::Redfish, Protocol::Ipmi],
         fallback: Some(623),

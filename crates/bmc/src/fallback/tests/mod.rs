@@ -54,6 +54,7 @@ fn target(host: &Host) -> BmcTarget {
         trust: ServerTrust::CertificateAuthority(host.ca_pem()),
         auth: AuthMethod::Auto,
         expected_uuid: Some(SystemUuid::parse(host.system_uuid()).unwrap()),
+        known_system: None,
         allowed: AllowedNetworks::new(["127.0.0.0/8".parse().unwrap()]),
         protocols: vec![Protocol::Redfish, Protocol::Ipmi],
         fallback: Some(host.ipmi_address().map_or(623, |address| address.port())),

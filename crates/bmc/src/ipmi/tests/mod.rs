@@ -79,6 +79,7 @@ fn target(address: SocketAddr) -> BmcTarget {
         trust: ServerTrust::SystemRoots,
         auth: AuthMethod::Auto,
         expected_uuid: Some(SystemUuid::parse(UUID).unwrap()),
+        known_system: None,
         allowed: AllowedNetworks::new(["127.0.0.0/8".parse().unwrap()]),
         protocols: vec![Protocol::Ipmi],
         fallback: None,

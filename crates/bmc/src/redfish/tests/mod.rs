@@ -62,6 +62,7 @@ fn target(address: SocketAddr, authority: &str, path: &str) -> BmcTarget {
         trust: ServerTrust::CertificateAuthority(authority.to_owned()),
         auth: AuthMethod::Basic,
         expected_uuid: None,
+        known_system: None,
         allowed: AllowedNetworks::new(["127.0.0.0/8".parse().unwrap()]),
         protocols: vec![Protocol::Redfish],
         fallback: None,

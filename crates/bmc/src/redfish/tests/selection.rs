@@ -1,6 +1,7 @@
 //! The right system or none.
 
 use super::*;
+use crate::ResourcePath;
 use remediator_core::identity::SystemUuid;
 
 fn uuid(text: &str) -> SystemUuid {
@@ -78,6 +79,37 @@ async fn the_system_is_chosen_by_proof() {
                 assert_eq!(error, BmcError::AmbiguousSystem { members, matching });
                 assert_eq!(error.reason(), "BmcSystemAmbiguous");
             }
+        }
+    }
+}
+
+/// Of some BMCs a host that is off has no UUID, and it has to be powered on all the same.
+#[tokio::test]
+async fn a_system_that_was_known_by_its_uuid_stands_for_one_that_has_none_now() {
+    const A: &str = "/redfish/v1/Systems/HGX_Baseboard_0";
+    const B: &str = "/redfish/v1/Systems/B";
+    const C: &str = "/redfish/v1/Systems/C";
+    for (members, known, result) in [
+        (&[(A, Some("")), (B, Some(""))][..], B, Ok(B)),
+        (&[(A, None), (B, Some(""))], B, Ok(B)),
+        // It has got another name meanwhile, and another has its name.
+        (&[(A, Some(UUID)), (B, Some(""))], B, Ok(A)),
+        (&[(A, Some("")), (B, Some(OTHER))], B, Err((2, 0))),
+        (&[(A, Some("")), (B, None)], B, Err((2, 0))),
+        (&[(A, Some("")), (B, Some(""))], C, Err((2, 0))),
+    ] {
+        let fake = with_members(members).await;
+        let mut bmc = connect(BmcTarget {
+            expected_uuid: Some(uuid(UUID)),
+            known_system: ResourcePath::parse(known).ok(),
+            ..target(fake.address, &fake.authority, "/")
+        })
+        .await;
+        let read = bmc.read().await;
+        let expected = result.map_err(|(members, matching)| BmcError::AmbiguousSystem { members, matching });
+        assert_eq!(read.map(|read| read.system), expected.map(ToOwned::to_owned));
+        if result.is_ok() {
+            bmc.command(Verb::PowerOn, soon()).await.unwrap();
         }
     }
 }
