@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt as _;
 use remediator_api::PowerCycleRemediation;
 use remediator_api::target_ref::{about, begun};
 use remediator_api::views::cluster_api::ClusterKey;
 use remediator_api::views::{Machine, MachineHealthCheck};
-use remediator_core::eligibility::{self, Candidate};
+use remediator_core::eligibility::{self, Candidate, Rule};
 use remediator_core::facts::{Obstacle, Origin};
 use remediator_core::health::overlap::Check;
 use remediator_core::health::target::Target;
@@ -28,6 +28,9 @@ use crate::snapshot::remediation_history::unreadable_remediation;
 use crate::watch::caches::{Caches, Guarded, readable};
 use crate::watch::indexes::MachineIndex;
 use crate::watch::{caches, lookup};
+
+/// When a host is looked at again that another namespace describes, too.
+const LOOK_AGAIN: SignedDuration = SignedDuration::from_mins(1);
 
 /// Everything of one API and one namespace that may concern a check: for one of Cluster API, what is of its
 /// Cluster. Namespaces may have hundreds of Clusters, and those that no check is for are nobody's to connect to.
@@ -131,19 +134,24 @@ impl NamespaceSnapshot {
         }
         let checks = self.checks.iter();
         let checks = checks.map(|check| lookup::health_check(check, machine)).collect();
-        let objects = cached::of_machine(&context.sources, machine, checks);
         let host = host_by_statement(&context.sources, machine);
+        let objects = cached::of_machine(&context.sources, machine, host.as_ref().ok(), checks);
         let candidate = Candidate {
             policy: Some(&objects.policy),
             node_cluster: objects.node_cluster.as_ref(),
             control_plane: &objects.control_plane,
             cluster: Some(&objects.cluster),
             host: Some(&host),
+            // Of a Machine without a Node all are compared when its remediation begins.
+            node_of_host: objects.node.present().map(|_| &objects.node_of_host),
+            rival: objects.rival.as_deref(),
             ..Candidate::of_trigger(objects.machine.as_ref(), &objects.node, &objects.health_checks)
         };
         let obstacles = eligibility::examine(&candidate, now).err()?;
         let refused = obstacles.against_a_new_trigger()?;
-        Some((refused.obstacle.clone(), refused.until))
+        // What is of another namespace wakes nobody here.
+        let again = (refused.rule == Rule::OneOwner).then(|| now.saturating_add(LOOK_AGAIN).unwrap_or(now));
+        Some((refused.obstacle.clone(), refused.until.or(again)))
     }
 
     /// What the triggers of these Machines have led to: remediations by UID, and their phases.

@@ -25,7 +25,7 @@ use crate::bmc_access::cluster_networks::some_are_listed;
 use crate::mhc::activation;
 use crate::readiness::state::{Readiness, rules};
 use crate::report::conditions::{ACCEPTED, READY, REMEDIATION_ALLOWED, Statement};
-use crate::snapshot::{Sources, host};
+use crate::snapshot::{Sources, host, rivals};
 use crate::watch::caches;
 use crate::watch::caches::Guarded;
 use crate::watch::indexed_store::IndexedStore;
@@ -45,11 +45,14 @@ pub(crate) async fn endpoint(
                 .status
                 .as_ref()
                 .map_or(&[][..], |status| &status.conditions);
+            let judged = judge_endpoint(&context.sources, endpoint);
+            // Its BMC is checked all the same: only so does it come out who reaches the host no more.
+            let sole = rivals::sole(&context.sources.caches.endpoints, endpoint);
             let accepted = accepted(
-                judge_endpoint(&context.sources, endpoint),
+                judged.and_then(|said| sole.clone().map(|()| said)),
                 endpoint.metadata.generation,
             );
-            let ready = ready(&context, endpoint, present);
+            let ready = ready(&context, endpoint, present, sole);
             let statements = std::iter::once(accepted).chain(ready).collect();
             (present, statements, found_otherwise(&context, endpoint))
         }
@@ -127,7 +130,12 @@ fn accepted(verdict: Result<String, Obstacle>, generation: Option<i64>) -> State
 }
 
 /// What is known of the BMC. Nothing is said when what an earlier process said has not been looked into yet.
-fn ready(context: &Readiness, endpoint: &BMCEndpoint, present: &[Condition]) -> Option<Statement> {
+fn ready(
+    context: &Readiness,
+    endpoint: &BMCEndpoint,
+    present: &[Condition],
+    sole: Result<(), Obstacle>,
+) -> Option<Statement> {
     let generation = endpoint.metadata.generation;
     if let Err(why) = rules(context) {
         return Some(Statement::unknown(READY, &why, generation));
@@ -138,7 +146,7 @@ fn ready(context: &Readiness, endpoint: &BMCEndpoint, present: &[Condition]) -> 
     let used = allowed.map_or(Ok(()), |allowed| {
         endpoint_is_allowed(&allowed, &host.namespace, &reference)
     });
-    if let Err(why) = used {
+    if let Err(why) = used.and(sole) {
         return Some(Statement::verdict(READY, Err(why), generation));
     }
     if let Some(finding) = context.findings.of(&host) {
@@ -146,9 +154,10 @@ fn ready(context: &Readiness, endpoint: &BMCEndpoint, present: &[Condition]) -> 
         return Some(Statement::verdict(READY, verdict, finding.generation));
     }
     let mut standing = present.iter().filter(|condition| condition.type_ == READY);
-    // What is allowed again has not been checked since.
+    // What is allowed again, or has one owner again, has not been checked since.
+    let no_check = [Reason::NamespaceNotAllowed, Reason::HostAmbiguous].map(Reason::as_str);
     let tells = |condition: &Condition| {
-        condition.status != "Unknown" && condition.reason != Reason::NamespaceNotAllowed.as_str()
+        condition.status != "Unknown" && !no_check.contains(&condition.reason.as_str())
     };
     if standing.any(tells) {
         return None;

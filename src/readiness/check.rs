@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{Resource as _, ResourceExt as _};
-use remediator_api::BMCEndpoint;
 use remediator_api::target_ref::{self, HostOf, is_under_way_on};
 use remediator_api::views::Machine;
+use remediator_api::{BMCEndpoint, PowerCycleRemediation};
 use remediator_core::eligibility::machine_is_allowed;
 use remediator_core::facts::{Lookup, Obstacle};
 use remediator_core::identity::SystemUuid;
@@ -22,6 +22,7 @@ use crate::metal3;
 use crate::readiness::acceptance;
 use crate::readiness::inspection::{BmcAnswer, NotChecked, ask};
 use crate::readiness::state::{NodeSeen, Readiness};
+use crate::snapshot::rivals::Described;
 use crate::snapshot::{Sources, host, remediation_history};
 use crate::watch::caches::readable;
 use crate::watch::indexes::{MachineIndex, RemediationIndex, bmc_key};
@@ -315,12 +316,19 @@ pub(super) fn is_under_way(context: &Readiness, namespace: &str, subject: &Subje
     let caches = &context.sources.caches;
     // One that names the Node alone may be of this Machine all the same.
     let of_machine = machine.map(|machine| remediations_of(caches, namespace, machine));
-    if readable(&of_machine.unwrap_or_default()).any(target_ref::is_under_way) {
+    // Of a host with two owners nothing begins before a check finds that one of them does not reach it any more.
+    let described = Described::of(namespace, subject.host.as_ref().ok().map(|one| &one.host), None);
+    let has_rival = described.rival(&caches.endpoints).is_some();
+    let waits_for_check = |one: &PowerCycleRemediation| has_rival && target_ref::begun(one).is_none();
+    if readable(&of_machine.unwrap_or_default())
+        .any(|one| target_ref::is_under_way(one) && !waits_for_check(one))
+    {
         return true;
     }
     let of_node = node.map(|node| RemediationIndex::Node(node.to_owned()));
     let of_bmc = bmc.map(|bmc| RemediationIndex::Bmc(bmc_key(bmc)));
     let found = caches.remediations.by_any(of_node.into_iter().chain(of_bmc));
-    readable(&found).any(|one| one.namespace().as_deref() == Some(namespace) && is_under_way_on(one, host))
+    let is_near = |one: &PowerCycleRemediation| one.namespace().as_deref() == Some(namespace);
+    readable(&found).any(|one| is_near(one) && is_under_way_on(one, host) && !waits_for_check(one))
         || remediation_history::unreadable_remediation(&context.sources, namespace, machine).is_some()
 }

@@ -154,7 +154,12 @@ pub(crate) fn decide(sources: &Sources, machine: &Machine) -> Intake {
     if let Some(obstacle) = unreadable {
         return Intake::skip(obstacle);
     }
-    let objects = cached::of_machine(sources, machine, lookup::health_checks(&sources.caches, machine));
+    let objects = cached::of_machine(
+        sources,
+        machine,
+        None,
+        lookup::health_checks(&sources.caches, machine),
+    );
     let remediations = remediation_history::of_machine(sources, machine);
     let is_taken = |name: &str| caches::find(&sources.caches.remediations, Some(&namespace), name).is_some();
     let checks = objects.health_checks.as_slice();

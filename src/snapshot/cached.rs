@@ -5,7 +5,7 @@ use remediator_api::target_ref::{about, begun};
 use remediator_api::views::cluster_api::ClusterKey;
 use remediator_api::views::{Machine, Node};
 use remediator_api::{PowerCycleRemediation, keys, remediation_policy};
-use remediator_core::facts::{self, Host, Lookup, Objects, Obstacle, Origin};
+use remediator_core::facts::{self, Host, Lookup, Objects, Obstacle, Origin, Rival};
 use remediator_core::health::HealthCheck;
 use remediator_core::journal::Subject;
 use remediator_core::machine_api::MachineApi;
@@ -14,6 +14,7 @@ use crate::clusters::node_cluster::NodeCluster;
 use crate::clusters::node_match::NodeIdentifiers;
 use crate::clusters::{node_cluster, node_of_host};
 use crate::snapshot::producers::ProducerRead;
+use crate::snapshot::rivals::Described;
 use crate::snapshot::sources::Sources;
 use crate::snapshot::{self, Snapshot, control_plane, is_at_work, not_looked_for, producers};
 use crate::watch::caches::readable;
@@ -84,20 +85,38 @@ pub(crate) fn objects(
         let marks = NodeIdentifiers::of_remediation(remediation, host, readable);
         node_of_host::known(&sources.clusters, nodes, &marks)
     } else {
-        let another = match (nodes, &node) {
-            (Ok(nodes), Lookup::Present(node)) => node_of_host::another(nodes, node),
-            (Ok(_) | Err(_), _) => None,
-        };
-        another.map_or_else(not_looked_for, Lookup::Present)
+        another(nodes.as_ref(), &node)
     };
+    let described = Described::of_remediation(remediation, host.as_ref().ok(), node.present());
+    let rival = described.rival(&sources.caches.endpoints);
     let of_node = (node, node_of_host, node_cluster);
-    around(sources, machine.as_ref(), nodes.as_ref(), of_node, health_checks)
+    around(
+        sources,
+        machine.as_ref(),
+        nodes.as_ref(),
+        (of_node, rival),
+        health_checks,
+    )
 }
 
-/// What the caches have of a Machine that no remediation has taken up, with the health checks that concern it.
+/// Another Node with the system UUID of one that is there.
+pub(crate) fn another(
+    nodes: Result<&NodeCluster, &Obstacle>,
+    node: &Lookup<facts::Node>,
+) -> Lookup<facts::Node> {
+    let another = match (nodes, node) {
+        (Ok(nodes), Lookup::Present(node)) => node_of_host::another(nodes, node),
+        (Ok(_) | Err(_), _) => None,
+    };
+    another.map_or_else(not_looked_for, Lookup::Present)
+}
+
+/// What the caches have of a Machine that no remediation has taken up, with the health checks that concern it, and of
+/// its host where that is of interest.
 pub(crate) fn of_machine(
     sources: &Sources,
     machine: &Machine,
+    host: Option<&Host>,
     health_checks: Vec<Lookup<HealthCheck>>,
 ) -> Objects {
     let nodes = sources.clusters.nodes_of_machine(machine);
@@ -108,22 +127,28 @@ pub(crate) fn of_machine(
             Some(obstacle.clone()),
         ),
     };
-    let of_node = (node, not_looked_for(), node_cluster);
+    let namespace = machine.namespace().unwrap_or_default();
+    let rival = Described::of(&namespace, host, node.present()).rival(&sources.caches.endpoints);
+    let another = another(nodes.as_ref(), &node);
+    let of_node = (node, another, node_cluster);
     around(
         sources,
         Lookup::Present(machine),
         nodes.as_ref(),
-        of_node,
+        (of_node, rival),
         health_checks,
     )
 }
+
+/// The Node, the one that has its host's system UUID, and why its cluster cannot be asked.
+type OfNode = (Lookup<facts::Node>, Lookup<facts::Node>, Option<Obstacle>);
 
 /// Adds policy, Cluster and control plane to what is known of Machine and Node.
 fn around(
     sources: &Sources,
     machine: Lookup<&Machine>,
     nodes: Result<&NodeCluster, &Obstacle>,
-    (node, node_of_host, node_cluster): (Lookup<facts::Node>, Lookup<facts::Node>, Option<Obstacle>),
+    ((node, node_of_host, node_cluster), rival): (OfNode, Option<Rival>),
     health_checks: Vec<Lookup<HealthCheck>>,
 ) -> Objects {
     let caches = &sources.caches;
@@ -140,6 +165,7 @@ fn around(
         cluster: cluster.as_ref(),
         node,
         node_of_host,
+        rival,
         node_cluster,
         control_plane,
         health_checks,

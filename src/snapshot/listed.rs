@@ -36,8 +36,9 @@ pub(crate) async fn listed(client: &Client, namespace: Option<&str>) -> Result<S
     let lists = Lists::new(client, namespace).await?;
     let policies = Api::all(client.clone());
     let (all_nodes, in_pages) = (Api::all(client.clone()), ListParams::default().limit(NODES_PAGE));
-    // A NodeHealthCheck may name a template of any namespace.
-    let (templates, all) = (Api::all(client.clone()), ListParams::default());
+    // A NodeHealthCheck may name a template of any namespace, and an endpoint of any may have reached a host.
+    let (templates, endpoints) = (Api::all(client.clone()), Api::all(client.clone()));
+    let all = ListParams::default();
     let of_templates = "listing PowerCycleRemediationTemplates";
     let (machines, checks) = ("listing Machines", "listing MachineHealthChecks");
     let (openshift, of_openshift, cluster_api, of_cluster_api, clusters) = tokio::try_join!(
@@ -50,7 +51,7 @@ pub(crate) async fn listed(client: &Client, namespace: Option<&str>) -> Result<S
     let (policy, remediations, endpoints, templates, nodes) = tokio::try_join!(
         within("reading the RemediationPolicy", policies.get_opt(POLICY_NAME)),
         lists.all("listing PowerCycleRemediations"),
-        lists.all("listing BMCEndpoints"),
+        list("listing BMCEndpoints", &endpoints, &all, |_| true),
         list(of_templates, &templates, &all, |_| true),
         list("listing Nodes", &all_nodes, &in_pages, |_| true),
     )?;

@@ -11,6 +11,7 @@ pub(crate) mod machines;
 pub(crate) mod node_lease;
 pub(crate) mod producers;
 pub(crate) mod remediation_history;
+pub(crate) mod rivals;
 pub(crate) mod sources;
 
 use jiff::Timestamp;
@@ -20,7 +21,7 @@ use remediator_api::target_ref::is_under_way;
 use remediator_api::views::cluster_api::Cluster;
 use remediator_api::views::{Machine, Node};
 use remediator_api::{PowerCycleRemediation, RemediationPolicy};
-use remediator_core::facts::{self, ControlPlane, Lookup, Objects, Obstacle, OutOfService};
+use remediator_core::facts::{self, ControlPlane, Lookup, Objects, Obstacle, OutOfService, Rival};
 use remediator_core::health::HealthCheck;
 use remediator_core::health::target::ClusterState;
 pub(crate) use sources::Sources;
@@ -36,6 +37,8 @@ pub(crate) struct Snapshot<'a> {
     pub(crate) cluster: Option<&'a Lookup<Cluster>>,
     pub(crate) node: Lookup<facts::Node>,
     pub(crate) node_of_host: Lookup<facts::Node>,
+    /// Who else describes the host, and has reached it.
+    pub(crate) rival: Option<Rival>,
     /// Why the cluster of the Node cannot be asked, where it cannot.
     pub(crate) node_cluster: Option<Obstacle>,
     /// The control plane, if the host is of one.
@@ -51,6 +54,7 @@ impl Snapshot<'_> {
             machine: self.machine.map(|machine| machine_facts(machine, self.cluster)),
             node: self.node,
             node_of_host: self.node_of_host,
+            rival: self.rival.map(Box::new),
             node_cluster: self.node_cluster,
             cluster: cluster_state(self.cluster),
             control_plane: self.control_plane,

@@ -73,6 +73,8 @@ pub(crate) enum EndpointIndex {
     System(String, String),
     /// The stated system UUID, the same for both byte orders, in any namespace.
     Uuid(SystemUuid),
+    /// The system UUID of the host that its own login has reached, the same for both byte orders, in any namespace.
+    Proven(SystemUuid),
 }
 
 impl EndpointIndex {
@@ -220,6 +222,10 @@ impl Indexed for BMCEndpoint {
         found.extend(node.clone().map(EndpointIndex::NodeName));
         found.extend(node.map(|name| EndpointIndex::Node(namespace, name)));
         found.extend(uuid.map(|uuid| EndpointIndex::Uuid(uuid.in_either_order())));
+        let proven = endpoint
+            .proven_uuid()
+            .and_then(|uuid| SystemUuid::parse(uuid).ok());
+        found.extend(proven.map(|uuid| EndpointIndex::Proven(uuid.in_either_order())));
         found
     }
 }

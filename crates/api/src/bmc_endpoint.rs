@@ -115,6 +115,16 @@ pub struct BMCEndpointStatus {
     pub found: Option<FoundHost>,
 }
 
+impl BMCEndpoint {
+    /// The system UUID of the host that its own login has reached since it was last changed, if the last check did not
+    /// find otherwise.
+    pub fn proven_uuid(&self) -> Option<&str> {
+        let found = self.status.as_ref()?.found.as_ref()?;
+        let is_of_now = self.metadata.generation == Some(found.generation);
+        is_of_now.then_some(found.system_uuid.as_str())
+    }
+}
+
 /// A host that a BMC was found to be of.
 #[derive(JsonSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -1,24 +1,25 @@
 //! Whom a change concerns: which Machines and remediations are enqueued. They are found by key, so that what a
 //! change costs does not depend on how many hosts there are.
 
+mod endpoints;
 mod nodes;
 
 use std::sync::Arc;
 
 use kube::ResourceExt as _;
 use kube::runtime::reflector::ObjectRef;
+use remediator_api::PowerCycleRemediation;
 use remediator_api::target_ref::{begun, is_under_way, may_act};
 use remediator_api::views::cluster_api::{Cluster, ClusterKey};
 use remediator_api::views::{Machine, MachineHealthCheck};
-use remediator_api::{BMCEndpoint, PowerCycleRemediation};
 
 use crate::clusters::machine_of;
 use crate::clusters::workload::{Change as WorkloadChange, WorkloadClusters};
 use crate::watch::caches::{Caches, Guarded, MachineStores, find, readable};
-use crate::watch::indexed_store::{Change, Indexed as _, IndexedStore};
-use crate::watch::indexes::{EndpointIndex, MachineIndex, RemediationIndex};
+use crate::watch::indexes::{MachineIndex, RemediationIndex};
 use crate::watch::machine_key::remediations_of;
 
+pub(crate) use self::endpoints::{neighbours, of_endpoint};
 pub(crate) use self::nodes::of_node;
 use self::nodes::{awaits, concerned};
 
@@ -77,61 +78,6 @@ pub(crate) fn of_other(
         let held_up = caches.remediations.by(&RemediationIndex::HeldUp);
         active(&held_up, |one| one.uid() != other.uid())
     }
-}
-
-/// For changes of endpoints: those of the same namespace that describe the host which one describes now or before.
-pub(crate) fn neighbours(
-    endpoints: &IndexedStore<BMCEndpoint>,
-    change: &Change<BMCEndpoint>,
-) -> Vec<ObjectRef<Guarded<BMCEndpoint>>> {
-    let hosts = |endpoint: &Guarded<BMCEndpoint>| {
-        let keys = BMCEndpoint::keys(endpoint).into_iter();
-        let hosts = keys.filter(|key| match key {
-            EndpointIndex::Host(..) | EndpointIndex::System(..) | EndpointIndex::Uuid(_) => true,
-            EndpointIndex::Machine(..) | EndpointIndex::Node(..) | EndpointIndex::NodeName(_) => false,
-        });
-        hosts.collect::<Vec<_>>()
-    };
-    let before = change.before.as_deref().map(hosts);
-    if before.is_some() && before == change.now().map(hosts) {
-        return Vec::new();
-    }
-    let found = endpoints.by_any(change.versions().flat_map(hosts));
-    let others = found.iter().filter(|one| {
-        one.name_any() != change.object.name_any() && one.namespace() == change.object.namespace()
-    });
-    others.map(|one| ObjectRef::from_obj(one.as_ref())).collect()
-}
-
-/// For changes of endpoints: the remediations of the hosts that one names now or named before, or that it may name.
-pub(crate) fn of_endpoint(caches: &Caches, change: &Change<BMCEndpoint>) -> Remediations {
-    let namespace = change.object.namespace();
-    if change.versions().any(|version| version.0.is_err()) {
-        return active(&active_in(caches, namespace), |_| true);
-    }
-    let spec = |version: Option<&Guarded<BMCEndpoint>>| {
-        let endpoint = version.and_then(|version| version.0.as_ref().ok());
-        endpoint.map(|endpoint| endpoint.spec.clone())
-    };
-    if !change.is_gone && spec(change.before.as_deref()) == spec(change.now()) {
-        return Vec::new();
-    }
-    let namespace = namespace.unwrap_or_default();
-    let (mut machines, mut of_nodes) = (Vec::new(), Vec::new());
-    for spec in change.versions().filter_map(|version| spec(Some(version))) {
-        machines.extend(spec.machine_name);
-        let Some(node) = spec.node_name else { continue };
-        let referring = caches.machines_by(&MachineIndex::Node(node.clone()));
-        let referring = referring
-            .into_iter()
-            .filter(|(_, machine)| machine.namespace().as_ref() == Some(&namespace));
-        machines.extend(referring.map(|(_, machine)| machine.name_any()));
-        of_nodes.push(RemediationIndex::Node(node));
-    }
-    let mut found = caches.remediations.by_any(of_nodes);
-    let of_machines = machines.iter();
-    found.extend(of_machines.flat_map(|machine| remediations_of(caches, &namespace, machine)));
-    active(&found, |one| one.namespace().as_ref() == Some(&namespace))
 }
 
 pub(crate) fn of_machine(caches: &Caches) -> impl Fn(Arc<Guarded<Machine>>) -> Remediations + use<> {

@@ -8,7 +8,6 @@ use remediator_api::PowerCycleRemediation;
 use remediator_api::target_ref::{about, begun};
 use remediator_api::views::cluster_api::ClusterKey;
 use remediator_api::views::{Machine, Node};
-use remediator_core::identity::SystemUuid;
 use remediator_core::journal::Subject;
 use remediator_core::machine_api::MachineApi;
 
@@ -50,7 +49,8 @@ pub(super) fn concerned(
             NodeIndex::Uuid(uuid) => {
                 keys.insert(RemediationIndex::Uuid(uuid.clone()));
                 if changed.identity_changed {
-                    keys.extend(of_stated(caches, uuid));
+                    // For these an endpoint states it.
+                    keys.extend(of_endpoints(caches, &EndpointIndex::Uuid(uuid.clone())));
                 }
             }
             NodeIndex::ProviderId(id) => {
@@ -83,7 +83,7 @@ pub(super) fn concerned(
 }
 
 /// Remediations of the Machines with a key.
-fn of_machines(caches: &Caches, key: &MachineIndex) -> Vec<RemediationIndex> {
+pub(super) fn of_machines(caches: &Caches, key: &MachineIndex) -> Vec<RemediationIndex> {
     let machines = caches.machines_by(key);
     let keys = machines.iter().flat_map(|(_, machine)| {
         let namespace = machine.namespace().unwrap_or_default();
@@ -92,9 +92,9 @@ fn of_machines(caches: &Caches, key: &MachineIndex) -> Vec<RemediationIndex> {
     keys.collect()
 }
 
-/// Remediations of the hosts for which an endpoint states this system UUID.
-fn of_stated(caches: &Caches, uuid: &SystemUuid) -> Vec<RemediationIndex> {
-    let endpoints = caches.endpoints.by(&EndpointIndex::Uuid(uuid.clone()));
+/// Remediations of the hosts that endpoints with a key describe.
+pub(super) fn of_endpoints(caches: &Caches, key: &EndpointIndex) -> Vec<RemediationIndex> {
+    let endpoints = caches.endpoints.by(key);
     let mut found = Vec::new();
     for endpoint in readable(&endpoints) {
         let namespace = endpoint.namespace().unwrap_or_default();

@@ -3,15 +3,16 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use remediator_api::PowerCycleRemediation;
 use remediator_api::target_ref::{about, begun, may_act};
 use remediator_api::views::Node;
+use remediator_api::{BMCEndpoint, PowerCycleRemediation};
 use remediator_core::facts::Lookup;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::clusters::node_match::NodeIdentifiers;
 use crate::snapshot::host::among_endpoints;
+use crate::snapshot::rivals::Described;
 use crate::watch::caches::testing::{Writers, apply, caches, delete};
 use crate::watch::lookup;
 use crate::watch::machine_key::{machine_key, machine_name};
@@ -83,10 +84,10 @@ fn any_endpoint() -> impl Strategy<Value = Value> + Clone {
         whose,
         maybe(&UUIDS),
         one_of(&["10.0.0.1", "10.0.0.2"]),
-        is_rare(),
+        (maybe(&UUIDS), is_rare(), is_rare()),
     );
     endpoint.prop_map(
-        |((namespace, name), (field, whose), uuid, address, is_unreadable)| {
+        |((namespace, name), (field, whose), uuid, address, (found, is_changed, is_unreadable))| {
             let mut endpoint = json!({
                 "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "BMCEndpoint",
                 "metadata": {"name": name, "namespace": namespace, "uid": name},
@@ -96,6 +97,10 @@ fn any_endpoint() -> impl Strategy<Value = Value> + Clone {
                 },
             });
             endpoint["spec"][field] = json!(whose);
+            endpoint["metadata"]["generation"] = json!(if is_changed { 2 } else { 1 });
+            if let Some(uuid) = found {
+                endpoint["status"]["found"] = json!({"generation": 1, "systemUUID": uuid});
+            }
             if is_unreadable {
                 endpoint["spec"]["address"] = json!(7);
             }
@@ -248,6 +253,19 @@ fn host_of(caches: &Caches, one: &PowerCycleRemediation) -> Option<remediator_co
     found.ok().map(|resolved| resolved.host)
 }
 
+/// Whether somebody else describes the host of a remediation who has reached it.
+fn has_rival(caches: &Caches, one: &PowerCycleRemediation) -> bool {
+    let machine = machine_of(caches, one);
+    let machine = machine.as_ref().and_then(|machine| machine.0.as_ref().ok());
+    let named = machine.and_then(Machine::node_name).map(ToOwned::to_owned);
+    let node = named
+        .or(about(one).node)
+        .and_then(|name| caches.nodes.get(None, &name));
+    let node = node.and_then(|node| Some(node.0.as_ref().ok()?.facts()));
+    let described = Described::of_remediation(one, host_of(caches, one).as_ref(), node.as_ref());
+    described.rival(&caches.endpoints).is_some()
+}
+
 /// The endpoints that another one of their namespace names the same host as.
 fn twins(caches: &Caches) -> BTreeSet<(Option<String>, String)> {
     let all = caches.endpoints.all();
@@ -309,7 +327,8 @@ proptest! {
     ) {
         let (caches, mut writers) = cached(objects);
         let all = caches.remediations.all();
-        let hosts = || readable(&all).map(|one| (key(one), host_of(&caches, one))).collect::<Vec<_>>();
+        let host = |one| (host_of(&caches, one), has_rival(&caches, one));
+        let hosts = || readable(&all).map(|one| (key(one), host(one))).collect::<Vec<_>>();
         let (before, twins_before) = (hosts(), twins(&caches));
         let news = if is_gone {
             delete(&mut writers.endpoints, endpoint)

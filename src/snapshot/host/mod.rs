@@ -233,9 +233,7 @@ fn speaks_of(endpoint: &BMCEndpoint, machine: Option<&str>, node: Option<&str>) 
 /// The system UUID that its BMC has said since the endpoint was last changed, if the last check of it did not find
 /// otherwise.
 fn found_uuid(endpoint: &BMCEndpoint) -> Option<SystemUuid> {
-    let found = endpoint.status.as_ref()?.found.as_ref()?;
-    let is_of_now = endpoint.metadata.generation == Some(found.generation);
-    SystemUuid::parse(&found.system_uuid).ok().filter(|_| is_of_now)
+    SystemUuid::parse(endpoint.proven_uuid()?).ok()
 }
 
 /// What a BMCEndpoint amounts to; the obstacle names the field.

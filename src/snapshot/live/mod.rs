@@ -11,7 +11,7 @@ use remediator_api::guarded::Guarded;
 use remediator_api::views::{Machine, Node};
 use remediator_api::{PowerCycleRemediation, RemediationPolicy, remediation_policy};
 use remediator_core::brakes::{Claim, Fleet};
-use remediator_core::facts::{self, LiveCheck, Lookup, NodeReport, Obstacle, Origin};
+use remediator_core::facts::{self, LiveCheck, Lookup, NodeReport, Obstacle, Origin, Rival};
 use remediator_core::journal::SavedNode;
 use remediator_core::metal3::HostView;
 use remediator_core::node_lease::NodeLease;
@@ -20,10 +20,9 @@ use crate::api_call::{ShellError, within};
 use crate::clusters::node_cluster::NodeCluster;
 use crate::metal3;
 use crate::snapshot::machines::Live;
+use crate::snapshot::rivals::Described;
 use crate::snapshot::sources::Sources;
-use crate::snapshot::{
-    Snapshot, cached, confirm_off, control_plane, host, machines, node_lease, not_looked_for, producers,
-};
+use crate::snapshot::{Snapshot, cached, confirm_off, control_plane, host, machines, node_lease, producers};
 use crate::watch::lookup;
 use crate::watch::machine_key::{MachineKey, machine_key};
 
@@ -51,7 +50,12 @@ pub(crate) async fn look(
         Ok(nodes) => node.map(|node| cached::node_facts(sources, remediation, nodes, &node)),
         Err(obstacle) => Lookup::Unreadable(obstacle.detail.clone()),
     };
-    let look = joined(sources, remediation, around, nodes, (node, not_looked_for())).await?;
+    // What else describes the host, or has its system UUID, the caches know: to list that live for each power-off costs
+    // more than it would show.
+    let rival = Described::of_remediation(remediation, None, node.present()).rival(&sources.caches.endpoints);
+    let another = cached::another(nodes.as_ref(), &node);
+    let of_host = ((node, another), rival);
+    let look = joined(sources, remediation, around, nodes, of_host).await?;
     let look = LiveCheck {
         began,
         report: NodeReport { heartbeat, ..lease },
@@ -79,7 +83,7 @@ async fn joined(
     remediation: &PowerCycleRemediation,
     (policy, live): Around,
     nodes: &Result<NodeCluster, Obstacle>,
-    (node, node_of_host): (Lookup<facts::Node>, Lookup<facts::Node>),
+    ((node, node_of_host), rival): ((Lookup<facts::Node>, Lookup<facts::Node>), Option<Rival>),
 ) -> Result<LiveCheck, ShellError> {
     let Live {
         machine,
@@ -106,6 +110,7 @@ async fn joined(
         cluster: cluster.as_ref(),
         node,
         node_of_host,
+        rival,
         node_cluster: nodes.as_ref().err().cloned(),
         control_plane,
         health_checks,

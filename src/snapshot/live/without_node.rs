@@ -12,6 +12,7 @@ use crate::clusters::node_cluster::NodeCluster;
 use crate::clusters::node_match::{NodeIdentifiers, Searched};
 use crate::clusters::node_of_host;
 use crate::snapshot::live::{around, joined};
+use crate::snapshot::rivals::Described;
 use crate::snapshot::sources::Sources;
 use crate::snapshot::{cached, host as hosts};
 use crate::watch::lookup;
@@ -50,7 +51,9 @@ pub(crate) async fn without_node(
         (Ok(_), None) => Lookup::Absent,
         (Err(obstacle), _) => Lookup::Unreadable(obstacle.detail.clone()),
     };
-    let look = joined(sources, remediation, around, nodes, (node, searched.found)).await?;
+    let described = Described::of_remediation(remediation, host.as_ref().ok(), node.present());
+    let of_host = ((node, searched.found), described.rival(&sources.caches.endpoints));
+    let look = joined(sources, remediation, around, nodes, of_host).await?;
     Ok(LiveCheck {
         began: searched.began,
         host: look.host.and(endpoint),

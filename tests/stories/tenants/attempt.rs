@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result, ensure};
 use kube::Client;
 use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use remediator_api::PowerCycleRemediation;
-use remediator_core::phase::Phase;
+use remediator_core::phase::{Phase, Reason};
 use serde_json::{Value, json};
 use world::{HostOptions, World, WorldHost, nodeless};
 
@@ -232,13 +232,17 @@ impl Attempt<'_> {
         self.perform(&again).await
     }
 
-    /// The attempt's request asks a person by now, and the attacker says that the host is off. The API server refuses it.
+    /// The attempt's request asks a person by now, or is told whose the host is, and the attacker says that the host is
+    /// off. The API server refuses it.
     pub(super) async fn says_off(&self, node: &str) -> Result<()> {
         let name = "attempt-again";
         let remediations =
             Api::<PowerCycleRemediation>::namespaced(self.owner.client.clone(), &self.namespace);
         let asks = |object: Option<&PowerCycleRemediation>| {
-            object.is_some_and(|object| world::journal(object).phase == Phase::AwaitingConfirmation)
+            object.map(world::journal).is_some_and(|journal| {
+                journal.phase == Phase::AwaitingConfirmation
+                    || journal.reason == Reason::HostAmbiguous.as_str()
+            })
         };
         harness::await_condition(remediations, name, asks).await?;
         let annotations = json!({

@@ -10,6 +10,7 @@ mod attempt;
 mod claims;
 mod editor;
 mod requests;
+mod twins;
 mod unlisted;
 
 use std::collections::BTreeSet;

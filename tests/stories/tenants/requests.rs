@@ -145,10 +145,13 @@ fn forged() -> Vec<Row> {
             NoNode,
             |attempt| {
                 let mut endpoint = named("BMCEndpoint", "mine");
-                endpoint["status"] = json!({"conditions": [{
-                    "type": "Ready", "status": "True", "reason": "BmcReady", "message": "", "observedGeneration": 1,
-                    "lastTransitionTime": "2026-01-01T00:00:00Z",
-                }]});
+                endpoint["status"] = json!({
+                    "found": {"generation": 1, "systemUUID": attempt.host.bmc.system_uuid()},
+                    "conditions": [{
+                        "type": "Ready", "status": "True", "reason": "BmcReady", "message": "", "observedGeneration": 1,
+                        "lastTransitionTime": "2026-01-01T00:00:00Z",
+                    }],
+                });
                 let made = attempt.endpoint("mine", &json!({"machineName": "ghost"}));
                 vec![attempt.secret(), made, Act::merge_status(endpoint).refused(403)]
             },

@@ -29,7 +29,7 @@ use self::node_match::{another_of_its_uuid, fenced_by_another, node_of_machine};
 use crate::after;
 use crate::facts::{
     ControlPlane, ControlPlaneRule, Facts, Host, Lookup, Machine, Members, Node, Objects, Obstacle, Origin,
-    Policy,
+    Policy, Rival,
 };
 use crate::health::target::ClusterState;
 use crate::health::{Health, HealthCheck};
@@ -96,6 +96,8 @@ pub struct Candidate<'a> {
     pub host: Option<&'a Result<Host, Obstacle>>,
     /// The Node that has the system UUID of the host, where the Machine has no Node; else another one that has it.
     pub node_of_host: Option<&'a Lookup<Node>>,
+    /// Who else describes the host, and has reached it.
+    pub rival: Option<&'a Rival>,
     /// When the host was power-cycled before.
     pub power_cycles: Option<&'a [Timestamp]>,
     /// When remediations of the Machine failed before that had not touched the host.
@@ -130,6 +132,7 @@ impl<'a> Candidate<'a> {
             health_checks,
             host: None,
             node_of_host: None,
+            rival: None,
             power_cycles: None,
             in_vain: &[],
         }
@@ -162,6 +165,7 @@ impl<'a> Candidate<'a> {
             // Of what has ended no host is resolved, and its escalation needs none.
             host: None,
             node_of_host: Some(&objects.node_of_host),
+            rival: objects.rival.as_deref(),
             power_cycles: None,
             in_vain: &[],
         }
@@ -212,6 +216,8 @@ pub fn examine<'a>(candidate: &Candidate<'a>, now: Timestamp) -> Result<Eligible
     let of_control_plane =
         control_plane_objection(machine, candidate.node.present(), candidate.control_plane, now);
     found.extend(of_control_plane.map(|obstacle| Rule::ControlPlane.broken(obstacle)));
+    let rival = candidate.rival.map(|rival| rival.obstacle(candidate.namespace));
+    found.extend(rival.map(|obstacle| Rule::OneOwner.broken(obstacle)));
     let node = node_of_machine(machine, candidate.named_node, candidate.node);
     let eligible = match (node, without_node::absence(candidate)) {
         (Ok(node), _) => {

@@ -49,6 +49,8 @@ pub enum Rule {
     HostIsStated,
     /// Without a Node: no Node of the cluster is or may be that of the host.
     HostHasNoNode,
+    /// Nobody else describes the host who has reached it.
+    OneOwner,
     /// The host was not power-cycled too often, and it was not tried in vain a short time ago.
     NotTooOften,
 }
@@ -160,7 +162,8 @@ impl Obstacles {
             | Rule::HealthCheckAsks
             | Rule::Provisioned
             | Rule::NodeIsMissed
-            | Rule::HostIsStated => true,
+            | Rule::HostIsStated
+            | Rule::OneOwner => true,
             Rule::Requested
             | Rule::Unhealthy
             | Rule::PolicyAllows

@@ -31,6 +31,7 @@ struct Known {
     health_checks: Vec<Lookup<HealthCheck>>,
     host: Result<Host, Obstacle>,
     node_of_host: Lookup<Node>,
+    rival: Option<Rival>,
     power_cycles: Vec<Timestamp>,
     control_plane: ControlPlane,
 }
@@ -55,6 +56,7 @@ impl Known {
                 found_uuid: None,
             }),
             node_of_host: Lookup::Absent,
+            rival: None,
             power_cycles: Vec::new(),
             control_plane: ControlPlane::default(),
         }
@@ -110,6 +112,7 @@ impl Known {
             health_checks: &self.health_checks,
             host: Some(&self.host),
             node_of_host: Some(&self.node_of_host),
+            rival: self.rival.as_ref(),
             power_cycles: Some(&self.power_cycles),
             in_vain: &[],
             control_plane: &self.control_plane,
@@ -121,6 +124,14 @@ impl Known {
         let obstacles = self.examined().err();
         let obstacles = obstacles.iter().flat_map(Obstacles::iter);
         obstacles.map(|one| one.rule).collect()
+    }
+}
+
+fn rival() -> Rival {
+    Rival {
+        namespace: "elsewhere".to_owned(),
+        name: "twin".to_owned(),
+        uuid: SystemUuid::parse("4c4c4544-0042-3510-8052-b4c04f4e3732").unwrap(),
     }
 }
 
@@ -422,6 +433,12 @@ fn cases_with_node() -> Vec<Case> {
             (true, true),
         ),
         (
+            |known| known.rival = Some(rival()),
+            Rule::OneOwner,
+            Reason::HostAmbiguous,
+            (false, true),
+        ),
+        (
             |known| known.power_cycles = vec![at(-1)],
             Rule::NotTooOften,
             Reason::PowerCycledRecently,
@@ -575,6 +592,18 @@ fn what_nobody_has_looked_up_stops_nothing() {
     assert_eq!(known.rules(), rules);
     let candidate = Candidate::of_trigger(known.machine.as_ref(), &known.node, &known.health_checks);
     assert!(examine(&candidate, at(0)).is_ok());
+}
+
+#[test]
+fn who_has_two_owners_is_told_where_both_are() {
+    for mut known in [Known::with_node(), Known::without_node()] {
+        known.rival = Some(rival());
+        let told = known.examined().unwrap_err().first().obstacle.detail.clone();
+        assert!(
+            told.contains("namespace machines") && told.contains("twin in namespace elsewhere"),
+            "{told}"
+        );
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod allowed;
 mod control_plane;
 mod objects;
+mod rival;
 #[cfg(test)]
 mod tests;
 
@@ -11,6 +12,7 @@ pub use control_plane::{
     ControlPlane, ControlPlaneRule, Member, MemberState, Members, Role, is_of_control_plane,
 };
 pub use objects::{Machine, Node, NodeCondition, NodeReport, OtherFencer, OutOfService};
+pub use rival::Rival;
 
 use std::fmt;
 
@@ -192,6 +194,8 @@ pub struct Objects {
     /// says. Only known where the Machine has no Node, or had none when the attempt began. Else another Node with the
     /// system UUID of [`Self::node`], where there is one.
     pub node_of_host: Lookup<Node>,
+    /// Who else describes the host, and has reached it.
+    pub rival: Option<Box<Rival>>,
     /// Why the cluster of the Node cannot be asked, where it cannot; then [`Self::node`] cannot be read.
     pub node_cluster: Option<Obstacle>,
     /// Cluster API: what decides about the Machines of its Cluster. Absent: it is of none.

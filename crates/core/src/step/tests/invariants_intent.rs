@@ -3,7 +3,7 @@
 use super::shell::{Fault, Sim, millis};
 use super::world::{UUID, at};
 use crate::decision::{Act, Effect, Observation};
-use crate::facts::{Lookup, Policy};
+use crate::facts::{Lookup, Policy, Rival};
 use crate::identity::SystemUuid;
 use crate::phase::{Phase, Reason};
 
@@ -132,7 +132,7 @@ fn invariant_5_right_host_is_checked_again_when_the_reading_is_old() {
 
 #[test]
 fn invariant_6_live_check() {
-    let changes: [(&str, Change); 15] = [
+    let changes: [(&str, Change); 16] = [
         ("recovered", |sim| sim.world.revive()),
         ("paused", |sim| {
             sim.world.objects.policy = Lookup::Present(Policy::in_tests(true));
@@ -165,6 +165,13 @@ fn invariant_6_live_check() {
         }),
         ("lease fresh again", |sim| {
             sim.world.lease.lease_renewed = Some(at(sim.world.now));
+        }),
+        ("host described and reached by another", |sim| {
+            sim.world.objects.rival = Some(Box::new(Rival {
+                namespace: "elsewhere".to_owned(),
+                name: "twin".to_owned(),
+                uuid: SystemUuid::parse(UUID).expect("valid"),
+            }));
         }),
         ("lead lost", |sim| sim.leads = false),
     ];

@@ -162,6 +162,7 @@ impl World {
                 )),
                 health_checks: vec![Lookup::Present(health_check())],
                 node_of_host: Lookup::Absent,
+                rival: None,
                 node_cluster: None,
                 cluster: Lookup::Absent,
                 control_plane: ControlPlane::default(),
