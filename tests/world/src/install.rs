@@ -105,13 +105,18 @@ pub async fn guard_confirmations(client: &Client) -> Result<()> {
 /// What deploy/base gives replicas of the daemon in their namespace.
 pub async fn allow_leader_election(client: &Client) -> Result<()> {
     ensure_namespace(client, SYSTEM).await?;
-    apply_roles(client, SYSTEM, "deploy/base/leader-election.yaml").await?;
+    allow_leader_election_in(client, SYSTEM).await
+}
+
+/// The same in a namespace that is there, for replicas that see only a part of the cluster.
+pub async fn allow_leader_election_in(client: &Client, namespace: &str) -> Result<()> {
+    apply_roles(client, namespace, "deploy/base/leader-election.yaml").await?;
     // Given away by somebody before: a Lease that is not there is waited for, in case it was deleted under a leader.
     let name = json!({"name": "baremetal-remediator"});
     let free = json!({
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": name, "spec": {"holderIdentity": ""},
     });
-    apply(&Api::<Lease>::namespaced(client.clone(), SYSTEM), free).await
+    apply(&Api::<Lease>::namespaced(client.clone(), namespace), free).await
 }
 
 /// Takes the rule for a resource off the daemon's role, as if deploy/base were of an earlier version.
@@ -201,7 +206,10 @@ pub async fn allow_holding_secrets(client: &Client, namespace: &str) -> Result<(
 
 /// What a file gives the daemon in a namespace.
 pub(super) async fn apply_roles(client: &Client, namespace: &str, file: &str) -> Result<()> {
-    for document in read_documents(&repository().join(file))? {
+    for mut document in read_documents(&repository().join(file))? {
+        if let Some(named) = document.pointer_mut("/metadata/namespace") {
+            *named = namespace.into();
+        }
         match document.get("kind").and_then(serde_json::Value::as_str) {
             Some("Role") => apply(&Api::<Role>::namespaced(client.clone(), namespace), document).await?,
             Some("RoleBinding") => {

@@ -5,18 +5,18 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use axum::body::{Body, Bytes};
 use harness::Cluster;
 use harness::process::ChildDaemon;
 use http::{Method, Request, Response, Uri};
 use kube::Client;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::views::{self, View};
 use super::{Front, Gate, Server};
-use crate::daemon::alone;
+use crate::daemon::{alone, replica};
 use crate::install::SYSTEM;
 use crate::{DAEMON_GROUPS, DAEMON_USER};
 
@@ -74,6 +74,21 @@ impl ApiFront {
     /// Starts a daemon that takes this for the API server.
     pub fn start_daemon(&self, program: &str) -> Result<ChildDaemon> {
         self.kubeconfig.start_daemon(program)
+    }
+
+    /// Starts a replica that takes this for the API server, with the Lease in a namespace.
+    pub fn start_replica(&self, program: &str, name: &str, namespace: &str) -> Result<ChildDaemon> {
+        let mut kubeconfig: Value = serde_json::from_slice(&std::fs::read(&*self.kubeconfig)?)?;
+        let context = kubeconfig
+            .pointer_mut("/contexts/0/context")
+            .context("a context")?;
+        context["namespace"] = namespace.into();
+        std::fs::write(&*self.kubeconfig, kubeconfig.to_string())?;
+        replica(program)
+            .env("KUBECONFIG", self.kubeconfig.0.clone())
+            .env("POD_NAME", name)
+            .env("NODE_NAME", "")
+            .spawn()
     }
 }
 

@@ -1,9 +1,13 @@
 //! Two replicas: one leads, the other goes on where it stops, and one that was frozen does nothing any more.
 
+mod frozen;
+mod standby;
+
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
+use bmc_simulator::Event;
 use harness::process::{ChildDaemon, Signal};
 use harness::{AuditEvent, Cluster, Cursor};
 use remediator_core::journal::{Journal, Verb};
@@ -153,6 +157,8 @@ async fn who_is_killed_has_a_successor_when_its_lease_is_over() -> world::Outcom
     world.remediation_until(&remediation, LONG, off).await?;
     let killed = Instant::now();
     first.kill().await?;
+    let host = &world.hosts[0];
+    let seen = host.bmc.journal().last().map_or(0, |entry| entry.seq);
     leads(&second, SUCCESSION)
         .await
         .context("no successor within the Lease and 2 s")?;
@@ -161,6 +167,13 @@ async fn who_is_killed_has_a_successor_when_its_lease_is_over() -> world::Outcom
         took >= Duration::from_secs(10),
         "it was taken while it was held: after {took:?}"
     );
+    let asked = host
+        .bmc
+        .wait_for_entry(seen, |event| matches!(event, Event::TcpAccepted));
+    let left = SUCCESSION.saturating_sub(killed.elapsed());
+    tokio::time::timeout(left, asked)
+        .await
+        .context("it does not go on within the Lease and 2 s")??;
     Ok(assert_each_power_cycled_once(&world, cursor).await?)
 }
 
