@@ -21,12 +21,21 @@ for line in sys.stdin:
 # does not, for others wait for its lock.
 priority=()
 [ "$half" = core ] && priority=(nice -n 19)
+# They tell how many states they went through, what came of the runs, and, last, how many states all of them were.
+output=()
+[ "$half" = core ] && output=(--show-output)
+sum_up() {
+    awk -v half="$half" '
+        { print; fflush() }
+        match($0, /: [0-9]+ states, /) { split(substr($0, RSTART + 2), number, " "); states += number[1]; explored++ }
+        END { if (half == "core") print "explored: " states " states in " explored " explorations" }'
+}
 status=0
 while read -r root executable; do
     echo "     Running ${executable##*/}"
     # Only so does a stable libtest tell how long each test takes.
     (cd "$root" && RUSTC_BOOTSTRAP=1 RUST_TEST_THREADS=${RUST_TEST_THREADS:-8} \
-        "${priority[@]}" "$executable" -Z unstable-options --report-time) </dev/null || status=1
+        "${priority[@]}" "$executable" -Z unstable-options --report-time "${output[@]}") </dev/null | sum_up || status=1
 done <<<"$tests"
 if [ "$half" = rest ]; then
     cargo test --no-fail-fast --doc || status=1

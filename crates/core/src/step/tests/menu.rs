@@ -16,6 +16,8 @@ pub(super) enum Menu {
     CrashesAndLostAnswers,
     /// The same, and what is refused, fails, or comes too late.
     Failures,
+    /// A BMC that delays and loses commands and answers, and says what is not so.
+    Lies,
 }
 
 impl Menu {
@@ -31,25 +33,22 @@ impl Menu {
         let any = match self {
             Self::Everything => COMMON,
             Self::Deletions => EVENTS.len(),
-            Self::CrashesAndLostAnswers | Self::Failures => 0,
+            Self::CrashesAndLostAnswers | Self::Failures | Self::Lies => 0,
         };
         EVENTS.into_iter().take(any).filter(|event| event.applies(sim))
     }
 
     fn offers(self, fault: Fault) -> bool {
         match fault {
-            Fault::CrashBeforeJournal
-            | Fault::CrashAfterJournal
-            | Fault::CrashAfterAct
-            | Fault::AnswerLost
-            | Fault::CarriedOutLate
-            | Fault::CommandLost => true,
-            Fault::Refused | Fault::TooLate => self != Self::CrashesAndLostAnswers,
-            Fault::None
-            | Fault::CrashToClockBehind
-            | Fault::TaskFails { .. }
-            | Fault::Says(_)
-            | Fault::AnotherHost => matches!(self, Self::Everything | Self::Deletions),
+            Fault::CrashBeforeJournal | Fault::CrashAfterJournal | Fault::CrashAfterAct => self != Self::Lies,
+            Fault::AnswerLost | Fault::CarriedOutLate | Fault::CommandLost => true,
+            Fault::Refused | Fault::TooLate => !matches!(self, Self::CrashesAndLostAnswers | Self::Lies),
+            Fault::TaskFails { .. } | Fault::Says(_) => {
+                matches!(self, Self::Everything | Self::Deletions | Self::Lies)
+            }
+            Fault::None | Fault::CrashToClockBehind | Fault::AnotherHost => {
+                matches!(self, Self::Everything | Self::Deletions)
+            }
         }
     }
 }
