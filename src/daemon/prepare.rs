@@ -2,14 +2,17 @@
 
 use std::time::Duration;
 
-use kube::Client;
-use remediator_api::GROUP;
+use kube::{Api, Client};
+use remediator_api::guarded::Guarded;
+use remediator_api::remediation_policy::POLICY_NAME;
 use remediator_api::views::cluster_api::Version;
+use remediator_api::{GROUP, RemediationPolicy};
 
 use crate::api_call;
 use crate::clusters::node_cluster::supports_out_of_service;
 use crate::watch::api_discovery::ServedClusterApi;
 use crate::watch::caches::Served;
+use crate::watch::domain_label::DomainLabel;
 use crate::watch::{api_discovery, served_schema};
 
 /// How often a group of kinds that is not served yet is asked for again.
@@ -64,6 +67,18 @@ pub(crate) async fn what_is_served(client: &Client, cluster_api: &ServedClusterA
             }
         }
         tokio::time::sleep(SERVED_RECHECK).await;
+    }
+}
+
+/// Which label names failure domains, by the policy that there is at the start. Hosts that are off do not wait for it.
+pub(crate) async fn domain_label(client: &Client) -> DomainLabel {
+    let policies = Api::<Guarded<RemediationPolicy>>::all(client.clone());
+    match api_call::within("reading the RemediationPolicy", policies.get_opt(POLICY_NAME)).await {
+        Ok(policy) => DomainLabel::of(policy.as_ref()),
+        Err(error) => {
+            tracing::warn!(error = %crate::report::chain(&error), "cannot read the RemediationPolicy");
+            DomainLabel::of(None)
+        }
     }
 }
 

@@ -159,9 +159,16 @@ async fn lead_on(
     started: &mut Option<Started>,
 ) -> anyhow::Result<()> {
     let (begun, later) = Box::pin(start(ground, instance, metrics, tasks)).await?;
-    Box::pin(go_on(started.insert(begun), later, tasks)).await?;
-    let ended = name(tasks.join_next().await);
-    bail!("the {ended} task ended; the process starts anew")
+    let started = started.insert(begun);
+    Box::pin(go_on(started, later, tasks)).await?;
+    let caches = started.0.remediator.sources.caches.clone();
+    tokio::select! {
+        ended = tasks.join_next() => bail!("the {} task ended; the process starts anew", name(ended)),
+        label = caches.domain_label.is_another(&caches) => {
+            tracing::warn!(label, "beginning anew: the policy names another label for failure domains");
+            Ok(())
+        }
+    }
 }
 
 /// Serves metrics, if that is asked for.
@@ -203,12 +210,13 @@ async fn start(
     let lost_nodes = LostNodes::new(clock.clone());
     let cluster_api = ServedClusterApi::default();
     let served = prepare::what_is_served(&client, &cluster_api).await;
+    let domain_label = prepare::domain_label(&client).await;
     let mhc_changes = tokio::sync::mpsc::unbounded_channel();
     let caches = caches::start(
         &client,
         (&cluster_api, served),
         tasks,
-        lost_nodes.clone(),
+        (lost_nodes.clone(), domain_label.clone()),
         &mhc_changes.0,
     );
     let reporter = Reporter::new(client.clone(), instance, metrics.clone());
@@ -217,7 +225,7 @@ async fn start(
     let (tell_too, left_in_workload) = mpsc::unbounded();
     let workload = WorkloadClusters::new(
         client.clone(),
-        clock.clone(),
+        (clock.clone(), domain_label),
         lead.clone(),
         vec![tell, tell_too],
         mhc_changes.0.clone(),

@@ -250,7 +250,8 @@ impl Acting<'_> {
 /// What we wrote is believed until the cache has caught up.
 fn remember_node(written: Option<Guarded<Node>>, memory: &mut Memory) {
     if let Some(Guarded(Ok(mut node))) = written {
-        node.narrow();
+        // Nobody asks this one for its failure domain.
+        node.narrow("");
         memory.written_node = Some(node);
     }
 }

@@ -22,7 +22,7 @@ use crate::clusters::workload::{NODES_PAGE, WorkloadClusters};
 use crate::leadership::lead::Lead;
 use crate::snapshot::Sources;
 use crate::watch::api_discovery::{ServedClusterApi, has_openshift_machines};
-use crate::watch::caches::{Listed, readable};
+use crate::watch::caches::{Caches, Listed, readable};
 use crate::watch::lost_nodes::LostNodes;
 
 /// The longest that workload clusters are waited for.
@@ -68,14 +68,16 @@ pub(crate) async fn listed(client: &Client, namespace: Option<&str>) -> Result<S
         clusters,
         nodes,
     };
+    let caches = Caches::from(listed);
+    let known = (clock.clone(), caches.domain_label.clone());
     let sources = Sources::new(
         client.clone(),
         (clock.clone(), Lead::alone()),
-        listed.into(),
+        caches,
         lists.cluster_api,
-        LostNodes::new(clock.clone()),
+        LostNodes::new(clock),
         supports_out_of_service(&version.major, &version.minor),
-        WorkloadClusters::new(client.clone(), clock, Lead::alone(), Vec::new(), changes),
+        WorkloadClusters::new(client.clone(), known, Lead::alone(), Vec::new(), changes),
     );
     connect(&sources).await;
     Ok(sources)

@@ -9,6 +9,7 @@ pub(crate) mod api_discovery;
 pub(crate) mod caches;
 pub(crate) mod change_events;
 pub(crate) mod denied_permissions;
+pub(crate) mod domain_label;
 pub(crate) mod indexed_store;
 pub(crate) mod indexes;
 pub(crate) mod lookup;

@@ -75,7 +75,7 @@ impl Watches<'_> {
         &mut self,
         kind: &'static str,
         events: impl Stream<Item = watcher::Result<watcher::Event<Guarded<K>>>> + Send + 'static,
-        narrow: fn(&mut K),
+        narrow: impl Fn(&mut K) + Send + 'static,
     ) -> IndexedStore<K> {
         let changes = self.changes.clone();
         let publish = move |news: &[_]| change_events::publish(&changes, None, news);
@@ -87,12 +87,12 @@ impl Watches<'_> {
         &mut self,
         kind: &'static str,
         events: impl Stream<Item = watcher::Result<watcher::Event<Guarded<K>>>> + Send + 'static,
-        narrow: fn(&mut K),
+        narrow: impl Fn(&mut K) + Send + 'static,
         publish: impl Fn(&[Change<K>]) + Send + 'static,
     ) -> IndexedStore<K> {
         let (store, mut cache) = SharedCache::new();
         let events = self.denied.noting(events);
-        let events = events.modify(move |object| narrowed(object, narrow));
+        let events = events.modify(move |object| narrowed(object, &narrow));
         self.tasks.spawn(async move {
             let mut events = std::pin::pin!(events);
             while let Some(event) = events.next().await {
@@ -107,7 +107,7 @@ impl Watches<'_> {
     }
 }
 
-pub(crate) fn narrowed<K>(object: &mut Guarded<K>, narrow: fn(&mut K)) {
+pub(crate) fn narrowed<K>(object: &mut Guarded<K>, narrow: &impl Fn(&mut K)) {
     match &mut object.0 {
         Ok(object) => narrow(object),
         Err(invalid) => invalid.metadata.managed_fields = None,

@@ -58,11 +58,13 @@ pub struct LimitsSpec {
 #[derive(JsonSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct FailureDomain {
-    /// The label of Nodes that names theirs, such as `topology.kubernetes.io/zone` or `topology.kubernetes.io/rack`. A
-    /// Node without it has none.
+    /// The label of Nodes that names theirs, such as `topology.kubernetes.io/zone` or `example.org/rack`. A Node without
+    /// it has none.
     #[schemars(
-        length(max = 86),
-        regex(pattern = r"^topology\.kubernetes\.io/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$")
+        length(max = 317),
+        regex(
+            pattern = r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$"
+        )
     )]
     pub label: String,
     /// Hosts under remediation at once in each.

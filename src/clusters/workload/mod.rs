@@ -25,6 +25,7 @@ use crate::clock::Clock;
 use crate::clusters::node_cluster::NodeCluster;
 use crate::leadership::lead::Lead;
 use crate::watch::change_events::{ChangeSender, MhcChange};
+use crate::watch::domain_label::DomainLabel;
 use crate::watch::indexes::NodeIndex;
 use crate::watch::lost_nodes::LostNodes;
 use crate::watch::node_identities::ChangedNode;
@@ -52,6 +53,7 @@ struct Shared {
     client: Client,
     clock: Clock,
     lead: Lead,
+    domain_label: DomainLabel,
     entries: Mutex<BTreeMap<ClusterKey, Entry>>,
     listeners: Vec<mpsc::UnboundedSender<Change>>,
     /// The health checker.
@@ -80,7 +82,7 @@ impl WorkloadClusters {
     /// None is connected to yet. `listeners` are told what changes.
     pub(crate) fn new(
         client: Client,
-        clock: Clock,
+        (clock, domain_label): (Clock, DomainLabel),
         lead: Lead,
         listeners: Vec<mpsc::UnboundedSender<Change>>,
         changes: ChangeSender,
@@ -89,6 +91,7 @@ impl WorkloadClusters {
             client,
             clock,
             lead,
+            domain_label,
             entries: Mutex::default(),
             listeners,
             changes,
@@ -183,6 +186,7 @@ impl WorkloadClusters {
             client: self.0.client.clone(),
             lost_nodes: LostNodes::new(self.0.clock.clone()),
             lead: self.0.lead.clone(),
+            domain_label: self.0.domain_label.clone(),
             shared: Arc::downgrade(&self.0),
         };
         Entry {

@@ -17,7 +17,13 @@ fn clusters() -> (WorkloadClusters, ClusterKey, mpsc::UnboundedReceiver<Change>)
         name: "blue".to_owned(),
     };
     let (changes, _) = tokio::sync::mpsc::unbounded_channel();
-    let clusters = WorkloadClusters::new(client, Clock::start(), Lead::alone(), vec![tell], changes);
+    let clusters = WorkloadClusters::new(
+        client,
+        (Clock::start(), DomainLabel::of(None)),
+        Lead::alone(),
+        vec![tell],
+        changes,
+    );
     (clusters, key, told)
 }
 

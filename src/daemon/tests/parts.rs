@@ -47,7 +47,7 @@ pub(super) async fn parts_on(caches: &Caches, tasks: &mut JoinSet<&'static str>)
         true,
         WorkloadClusters::new(
             client.clone(),
-            clock.clone(),
+            (clock.clone(), caches.domain_label.clone()),
             Lead::alone(),
             vec![tell],
             to_health_checker,

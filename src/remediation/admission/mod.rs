@@ -101,8 +101,9 @@ impl Admitted {
         remediation: &PowerCycleRemediation,
         own: Remediation,
     ) -> Reply {
-        let nodes = sources.clusters.nodes_of(remediation);
         let limits = fleet::limits(sources);
+        let known = sources.caches.domain_label.tells(&limits.domain_label);
+        let nodes = known.and_then(|()| sources.clusters.nodes_of(remediation));
         let own = nodes
             .as_ref()
             .map_or(own.clone(), |nodes| placed(own, nodes, &limits));
@@ -156,6 +157,7 @@ impl Admitted {
         nodes: &NodeCluster,
     ) -> AtPowerOff {
         let limits = fleet::limits(sources);
+        let known = sources.caches.domain_label.tells(&limits.domain_label);
         let own = placed(of_caches(remediation), nodes, &limits);
         let journal = remediation.journal();
         let claim = Claim {
@@ -167,7 +169,7 @@ impl Admitted {
         AtPowerOff {
             fleet: fleet::fleet((sources, &limits), Some(&own), nodes, &mut self.lock()),
             claim,
-            own_node: own_node::of(sources).map_or(Ok(()), |node| node.allows(&own.keys)),
+            own_node: known.and(own_node::of(sources).map_or(Ok(()), |node| node.allows(&own.keys))),
         }
     }
 

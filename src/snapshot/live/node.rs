@@ -81,11 +81,11 @@ pub(crate) async fn node_metadata(
         .map(|node| node.saved()))
 }
 
-/// Reads a Node live, as the caches would have it. None where it does not exist or cannot be understood.
+/// Reads a Node live, as the caches would have it but for its failure domain. None where it does not exist or cannot be understood.
 pub(crate) async fn node(nodes: &NodeCluster, node_name: &str) -> Result<Option<Node>, ShellError> {
     let mut node = whole_node(nodes, node_name).await?;
     if let Some(node) = &mut node {
-        node.narrow();
+        node.narrow("");
     }
     Ok(node)
 }

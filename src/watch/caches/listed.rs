@@ -7,6 +7,7 @@ use remediator_api::{BMCEndpoint, PowerCycleRemediation, PowerCycleRemediationTe
 
 use super::{Caches, Guarded, MachineStores, Served};
 use crate::watch::denied_permissions::DeniedPermissions;
+use crate::watch::domain_label::DomainLabel;
 use crate::watch::indexed_store::{Indexed, IndexedStore};
 use crate::watch::shared_cache::SharedCache;
 
@@ -30,6 +31,7 @@ impl From<Listed> for Caches {
             health_checks: store(health_checks),
         };
         Self {
+            domain_label: DomainLabel::of(listed.policies.first()),
             remediations: store(listed.remediations),
             policies: store(listed.policies),
             endpoints: store(listed.endpoints),

@@ -20,6 +20,7 @@ use tokio::sync::watch::error::RecvError;
 use crate::watch::api_discovery::ServedClusterApi;
 use crate::watch::change_events::ChangeSender;
 use crate::watch::denied_permissions::{CLUSTERS, DeniedPermissions, HEALTH_CHECKS, MACHINES};
+use crate::watch::domain_label::DomainLabel;
 use crate::watch::indexed_store::{Indexed, IndexedStore};
 use crate::watch::indexes::MachineIndex;
 use crate::watch::lost_nodes::LostNodes;
@@ -37,6 +38,8 @@ pub(crate) struct Caches {
     pub(crate) clusters: IndexedStore<Cluster>,
     pub(crate) nodes: IndexedStore<Node>,
     pub(crate) denied: DeniedPermissions,
+    /// Which label of Nodes is kept for their failure domains.
+    pub(crate) domain_label: DomainLabel,
     served: Served,
 }
 
@@ -60,7 +63,7 @@ pub(crate) fn start(
     client: &Client,
     (cluster_api, served): (&ServedClusterApi, Served),
     tasks: &mut JoinSet<&'static str>,
-    lost_nodes: LostNodes,
+    (lost_nodes, domain_label): (LostNodes, DomainLabel),
     changes: &ChangeSender,
 ) -> Caches {
     let denied = DeniedPermissions::default();
@@ -86,8 +89,9 @@ pub(crate) fn start(
             health_checks: watches.cluster_api("MachineHealthCheck", MachineHealthCheck::narrow),
         },
         clusters: watches.cluster_api("Cluster", Cluster::narrow),
-        nodes: watches.judged("Node", nodes, Node::narrow),
+        nodes: watches.judged("Node", nodes, domain_label.narrow()),
         denied: denied.clone(),
+        domain_label,
         served,
     }
 }

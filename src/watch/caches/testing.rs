@@ -52,6 +52,7 @@ pub(crate) fn caches() -> (Caches, Writers) {
         clusters: listed().0,
         nodes,
         denied: DeniedPermissions::default(),
+        domain_label: DomainLabel::of(None),
         served: Served {
             openshift: true,
             cluster_api: true,

@@ -21,6 +21,7 @@ use crate::clusters::workload::load::Load;
 use crate::clusters::workload::{Change, NODES_PAGE, Shared, kubeconfig};
 use crate::leadership::lead::Lead;
 use crate::watch::change_events;
+use crate::watch::domain_label::DomainLabel;
 use crate::watch::indexed_store::Change as NodeChange;
 use crate::watch::lost_nodes::LostNodes;
 use crate::watch::node_identities::ChangedNode;
@@ -59,6 +60,7 @@ pub(super) struct Keeper {
     /// Outlives connections: a Node that is lost stays so when a watch is begun anew.
     pub(super) lost_nodes: LostNodes,
     pub(super) lead: Lead,
+    pub(super) domain_label: DomainLabel,
     pub(super) shared: Weak<Shared>,
 }
 
@@ -126,9 +128,9 @@ impl Keeper {
         let config = watcher::Config::default()
             .timeout(WATCH_TIMEOUT)
             .page_size(NODES_PAGE);
-        let noting = self.lost_nodes.clone();
+        let (noting, narrow) = (self.lost_nodes.clone(), self.domain_label.narrow());
         let events = watcher::watcher(Api::<Guarded<Node>>::all(client.clone()), config)
-            .modify(|node| narrowed(node, Node::narrow))
+            .modify(move |node| narrowed(node, &narrow))
             .inspect_ok(move |event| noting.note(event));
         let mut events = std::pin::pin!(events);
         let nodes = NodeCluster {

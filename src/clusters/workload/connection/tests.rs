@@ -33,7 +33,13 @@ async fn wanted(own: Client) -> (WorkloadClusters, Keeper) {
         name: "blue".to_owned(),
     };
     let (changes, _) = tokio::sync::mpsc::unbounded_channel();
-    let clusters = WorkloadClusters::new(own.clone(), Clock::start(), Lead::alone(), Vec::new(), changes);
+    let clusters = WorkloadClusters::new(
+        own.clone(),
+        (Clock::start(), DomainLabel::of(None)),
+        Lead::alone(),
+        Vec::new(),
+        changes,
+    );
     assert!(clusters.nodes(&key).is_err());
     let task = clusters
         .0
@@ -50,6 +56,7 @@ async fn wanted(own: Client) -> (WorkloadClusters, Keeper) {
         client: own,
         lost_nodes: LostNodes::new(Clock::start()),
         lead: Lead::alone(),
+        domain_label: DomainLabel::of(None),
         shared: Arc::downgrade(&clusters.0),
     };
     (clusters, keeper)

@@ -116,14 +116,14 @@ pub struct NodeInfoView {
     pub system_uuid: String,
 }
 
-/// Roles, and failure domains.
-fn is_kept(label: &str) -> bool {
+/// Roles, and the usual failure domains. These labels are kept whatever the policy says.
+pub fn is_always_kept(label: &str) -> bool {
     keys::CONTROL_PLANE_NODE_LABELS.contains(&label) || label.starts_with(keys::TOPOLOGY_PREFIX)
 }
 
 impl Node {
-    /// Drops what no decision reads.
-    pub fn narrow(&mut self) {
+    /// Drops what no decision reads. `domain`: the label that names failure domains.
+    pub fn narrow(&mut self, domain: &str) {
         let annotations = [
             keys::NODE_MACHINE_ANNOTATION,
             keys::NODE_CLUSTER_API_MACHINE_ANNOTATION,
@@ -132,7 +132,7 @@ impl Node {
         ];
         narrow(&mut self.metadata, &annotations, LabelsKept::All);
         if let Some(labels) = &mut self.metadata.labels {
-            labels.retain(|key, _| is_kept(key));
+            labels.retain(|key, _| is_always_kept(key) || key == domain);
         }
         // All taints stay: whoever writes one writes the whole list.
         self.metadata.owner_references = None;

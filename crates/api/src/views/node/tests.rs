@@ -108,7 +108,7 @@ fn a_narrow_node_keeps_every_taint_as_it_is() {
         "apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "spec": {"taints": taints},
     }))
     .unwrap();
-    node.narrow();
+    node.narrow("");
     let kept: Vec<Value> = node.spec.taints.iter().map(|taint| json!(taint)).collect();
     assert_eq!(json!(kept), taints);
 }

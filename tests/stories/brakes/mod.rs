@@ -1,83 +1,33 @@
 //! Brakes: whatever falls silent at once, few hosts are power-cycled, and only those that are dead.
 #![allow(clippy::indexing_slicing, reason = "a test that fails says so")]
 
+mod bystanders;
+mod domains;
+
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use harness::Cluster;
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Node;
-use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
+use kube::api::{Api, ApiResource, DynamicObject};
 use remediator_api::RemediationPolicy;
 use remediator_core::phase::{Phase, Reason};
 use serde_json::{Value, json};
 use world::pool::{self, Setting};
 use world::{HostOptions, World, WorldHost, conditions, objects};
 
+use self::bystanders::Bystanders;
+
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 static SETTING: Setting = Setting::alone("brakes").taking(85);
 const LONG: Duration = Duration::from_mins(3);
 
-/// Nodes that fall silent with the hosts of the story, and have none.
+/// Nodes that fall silent with the hosts of the story.
 const MANY: usize = 1_000;
 
 fn policy(limits: Value) -> Value {
     let mut policy = world::daemon::permissive_policy();
     policy["limits"] = limits;
     policy
-}
-
-/// Nodes without hosts.
-struct Bystanders {
-    nodes: Api<Node>,
-    names: Vec<String>,
-}
-
-impl Bystanders {
-    async fn create(cluster: &Cluster, count: usize) -> Result<Self> {
-        let nodes = Api::<Node>::all(cluster.client().await?);
-        let prefix = cluster.unique("bystander");
-        let names: Vec<_> = (0..count).map(|number| format!("{prefix}-{number}")).collect();
-        let made = names.iter().map(async |name| {
-            let node: Node = serde_json::from_value(json!({
-                "metadata": {"name": name}, "spec": {"unschedulable": true},
-                "status": {"conditions": [ready("True")]},
-            }))?;
-            nodes.create(&PostParams::default(), &node).await?;
-            anyhow::Ok(())
-        });
-        futures::future::try_join_all(made).await?;
-        Ok(Self { nodes, names })
-    }
-
-    /// All at once.
-    async fn fall_silent(&self) -> Result<()> {
-        let patch = json!({"status": {"conditions": [ready("Unknown")]}});
-        let (patch, params) = (Patch::Strategic(&patch), PatchParams::default());
-        let patched = self
-            .names
-            .iter()
-            .map(|name| self.nodes.patch_status(name, &params, &patch));
-        futures::future::try_join_all(patched).await?;
-        Ok(())
-    }
-
-    /// The storm is over. One by one and all at once: the API server goes through a collection serially, which on a busy
-    /// machine takes longer than a request may.
-    async fn go(&self) -> Result<()> {
-        let params = DeleteParams::default();
-        let gone = self.names.iter().map(|name| self.nodes.delete(name, &params));
-        futures::future::try_join_all(gone).await?;
-        Ok(())
-    }
-}
-
-fn ready(status: &str) -> Value {
-    let now = Timestamp::now();
-    json!({
-        "type": "Ready", "status": status, "reason": "Test", "message": "", "lastHeartbeatTime": now,
-        "lastTransitionTime": now,
-    })
 }
 
 /// Says of the policy whether anything may begin, and why not.
@@ -101,7 +51,7 @@ async fn of_nodes_that_fall_silent_at_once_only_those_that_are_dead_are_power_cy
     world::set_policy(&world.client, policy(limits)).await?;
     // First, while the controller that has to notice has nothing else to do.
     futures::future::try_join_all(world.hosts.iter().map(|host| world.falls_silent(host))).await?;
-    let bystanders = Bystanders::create(cluster, MANY).await?;
+    let bystanders = Bystanders::create(cluster, MANY, "True").await?;
     let _daemon = world::daemon::start(cluster, DAEMON, "info")?;
     bystanders.fall_silent().await?;
     let mut names = Vec::new();
@@ -127,27 +77,10 @@ async fn of_nodes_that_fall_silent_at_once_only_those_that_are_dead_are_power_cy
     // The network is back. Two were dead.
     let (dead, well) = world.hosts.split_at(2);
     for host in well {
-        let node = objects::node(&world, &host.name).await?;
-        let of_node = node.status.and_then(|status| status.node_info);
-        let same_boot = of_node.context("it says what it is")?.boot_id;
-        let kubelet = host.kubelet.as_ref().context("has a Node")?;
-        kubelet.resume(same_boot).await?;
+        reports_again(&world, host).await?;
     }
     bystanders.go().await?;
-    for (host, name) in world.hosts.iter().zip(&names) {
-        let is_dead = dead.iter().any(|one| one.name == host.name);
-        let ended = world.remediation_ended(name, LONG).await?;
-        let (phase, cycles) = if is_dead {
-            (Phase::Succeeded, (1, 1))
-        } else {
-            (Phase::Cancelled, (0, 0))
-        };
-        ensure_is(
-            world::phase(&ended) == phase && host.transitions() == cycles,
-            host,
-            &ended.status,
-        )?;
-    }
+    only_these_are_power_cycled(&world, dead, &names).await?;
     let told = is_told(&world, "True", Reason::WithinLimits).await?;
     assert!(told.contains("0 of 1 hosts under remediation"), "{told}");
     Ok(())
@@ -164,7 +97,7 @@ async fn invariant_15_of_hosts_that_are_all_silent_beside_healthy_nodes_none_is_
     // As they are without a word, but for the start.
     let limits = json!({"startupHold": "1s", "coolDown": "1s"});
     world::set_policy(&world.client, policy(limits)).await?;
-    let bystanders = Bystanders::create(cluster, 200).await?;
+    let bystanders = Bystanders::create(cluster, 200, "True").await?;
     let mut names = Vec::new();
     for host in &world.hosts {
         names.push(world.falls_silent_and_is_reported(host).await?);
@@ -179,6 +112,34 @@ async fn invariant_15_of_hosts_that_are_all_silent_beside_healthy_nodes_none_is_
     assert!(told.contains("10 of 10 hosts are unhealthy"), "{told}");
     assert!(world.hosts.iter().all(|host| host.transitions() == (0, 0)));
     bystanders.go().await?;
+    Ok(())
+}
+
+/// The Node of a host reports again; it has not booted.
+async fn reports_again(world: &World, host: &WorldHost) -> Result<()> {
+    let node = objects::node(world, &host.name).await?;
+    let of_node = node.status.and_then(|status| status.node_info);
+    let same_boot = of_node.context("it says what it is")?.boot_id;
+    let kubelet = host.kubelet.as_ref().context("has a Node")?;
+    kubelet.resume(same_boot).await
+}
+
+/// The remediations of the dead succeed, and the others power nothing.
+async fn only_these_are_power_cycled(world: &World, dead: &[WorldHost], names: &[String]) -> Result<()> {
+    for (host, name) in world.hosts.iter().zip(names) {
+        let is_dead = dead.iter().any(|one| one.name == host.name);
+        let ended = world.remediation_ended(name, LONG).await?;
+        let (phase, cycles) = if is_dead {
+            (Phase::Succeeded, (1, 1))
+        } else {
+            (Phase::Cancelled, (0, 0))
+        };
+        ensure_is(
+            world::phase(&ended) == phase && host.transitions() == cycles,
+            host,
+            &ended.status,
+        )?;
+    }
     Ok(())
 }
 
