@@ -132,7 +132,7 @@ fn any_remediation() -> impl Strategy<Value = Value> + Clone {
                     None => json!({"noNode": "NeverJoined"}),
                 };
                 for (key, value) in [
-                    ("host", "h"),
+                    ("host", "BMCEndpoint/h"),
                     ("bmc", "b"),
                     ("system", "s"),
                     ("systemUUID", uuid),

@@ -21,7 +21,7 @@ fn a_cluster_is_in_use_from_the_power_off_until_nothing_is_owed_there() {
             "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "PowerCycleRemediation",
             "metadata": {"name": "worker-0", "namespace": "metal"}, "spec": {},
             "status": {"phase": phase, "attempt": attempt, "reason": "", "message": "", "subject": {
-                "cluster": cluster, "node": "n", "nodeUID": "u", "bootID": "b", "host": "h", "bmc": "b",
+                "cluster": cluster, "node": "n", "nodeUID": "u", "bootID": "b", "host": "BMCEndpoint/h", "bmc": "b",
                 "system": "s", "systemUUID": "u", "identity": "i",
             }},
         }))
@@ -37,7 +37,7 @@ const UUID: &str = "9f4c5e1a-7d2b-4c3e-8a6f-1b2c3d4e5f60";
 fn remediation(spec: &Value, subject: Option<Value>) -> PowerCycleRemediation {
     let status = subject.map(|mut subject| {
         for (key, value) in [
-            ("host", "h"),
+            ("host", "BMCEndpoint/h"),
             ("bmc", "b"),
             ("system", "s"),
             ("systemUUID", UUID),

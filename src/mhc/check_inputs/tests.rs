@@ -19,7 +19,7 @@ fn a_remediation_in_one_cluster_is_not_about_the_node_of_that_name_in_another() 
         "metadata": {"name": "blue-0", "namespace": "metal"}, "spec": {},
         "status": {"phase": "Booting", "attempt": 1, "reason": "", "message": "", "subject": {
             "machine": "blue-0", "machineGroup": "cluster.x-k8s.io", "cluster": "blue",
-            "node": "worker-0", "nodeUID": "uid", "bootID": "boot", "host": "h", "bmc": "b", "system": "s",
+            "node": "worker-0", "nodeUID": "uid", "bootID": "boot", "host": "BMCEndpoint/h", "bmc": "b", "system": "s",
             "systemUUID": "uuid", "identity": "i",
         }},
     });

@@ -183,7 +183,7 @@ fn invariant_7_two_that_reach_one_host_by_different_addresses_do_not_work_on_it_
         "status": {
             "phase": "Booting", "attempt": 1, "reason": "", "message": "",
             "subject": {
-                "machine": "m0", "node": "n0", "nodeUID": "n0", "bootID": "b", "host": "h",
+                "machine": "m0", "node": "n0", "nodeUID": "n0", "bootID": "b", "host": "BMCEndpoint/h",
                 "bmc": "redfish+https://bmc.example/redfish/v1/Systems/1/", "system": "s",
                 "systemUUID": "44454C4C-4200-1035-8052-B4C04F4E3732", "identity": "i",
             },
@@ -229,7 +229,7 @@ fn invariant_14_what_a_remediation_says_of_itself_once_it_has_begun_holds_nobody
             "status": {
                 "phase": phase, "attempt": 1, "reason": reason, "message": "", "phaseStarted": "2026-01-01T00:00:02Z",
                 "subject": {
-                    "node": subject, "nodeUID": subject, "bootID": "b", "host": "h", "bmc": "10.0.0.2", "system": "s",
+                    "node": subject, "nodeUID": subject, "bootID": "b", "host": "BMCEndpoint/h", "bmc": "10.0.0.2", "system": "s",
                     "systemUUID": "u", "identity": "i",
                 },
             },
@@ -272,7 +272,7 @@ fn invariant_14_the_bmc_of_a_word_holds_nobody_up_until_it_has_answered() {
                 "phase": "Booting", "attempt": 1, "reason": "PowerOnByHand", "message": "",
                 "phaseStarted": "2026-01-01T00:00:02Z",
                 "subject": {
-                    "node": "n1", "nodeUID": "n1", "bootID": "b", "host": "h", "bmc": "10.0.0.2", "system": system,
+                    "node": "n1", "nodeUID": "n1", "bootID": "b", "host": "BMCEndpoint/h", "bmc": "10.0.0.2", "system": system,
                     "systemUUID": "u", "identity": "i",
                 },
             },
@@ -335,7 +335,7 @@ fn any_remediation() -> impl Strategy<Value = Value> {
                     if let Some((node, bmc, cluster)) = subject {
                         remediation["status"]["subject"] = json!({
                             "machine": "m1", "cluster": cluster, "node": node, "nodeUID": node, "bootID": "b",
-                            "host": "h", "bmc": bmc, "system": "s", "systemUUID": uuid(second), "identity": "i",
+                            "host": "BMCEndpoint/h", "bmc": bmc, "system": "s", "systemUUID": uuid(second), "identity": "i",
                         });
                     }
                 }

@@ -41,7 +41,7 @@ fn attempts_that_were_proven_off_count_each_and_the_last_from_the_end() {
 #[test]
 fn without_a_node_an_attempt_counts_by_its_power_on() {
     let subject = json!({
-        "noNode": "NeverJoined", "host": "h", "bmc": "b", "system": "s", "systemUUID": "u", "identity": "i",
+        "noNode": "NeverJoined", "host": "BMCEndpoint/h", "bmc": "b", "system": "s", "systemUUID": "u", "identity": "i",
     });
     let first = "2026-01-01T00:10:00Z";
     let timeline = [

@@ -123,7 +123,7 @@ fn any_remediation() -> impl Strategy<Value = Value> + Clone {
                     None => json!({"noNode": "NeverJoined"}),
                 };
                 let mut subject = json!({
-                    "machine": "m1", "host": "h", "bmc": "10.0.0.1", "system": "s", "systemUUID": uuid, "identity": "i",
+                    "machine": "m1", "host": "BMCEndpoint/h", "bmc": "10.0.0.1", "system": "s", "systemUUID": uuid, "identity": "i",
                 });
                 for (key, value) in node.as_object().unwrap() {
                     subject[key] = value.clone();
