@@ -258,7 +258,8 @@ async fn write_journal(
     memory: &mut Memory,
     now: Timestamp,
 ) -> Result<PowerCycleRemediation, ShellError> {
-    let mut watching = Watching::begin(context, Some(before), memory);
+    let watched = Some(after).filter(|_| before.intent.is_some());
+    let mut watching = Watching::begin(context, watched, memory);
     let write = journal::write(&context.sources.client, remediation, after, now);
     let written = watching.beside(write).await;
     watching.end(memory);

@@ -4,7 +4,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{INTENT_LIFETIME, Next, Step, WRITE_RETRY, after};
+use super::{AT_ONCE, INTENT_LIFETIME, Next, Step, WRITE_RETRY, after};
 use crate::decision::{Act, Effect, HeldHost, HoldOn, Observation};
 use crate::facts::{LiveCheck, Lookup, Obstacle};
 use crate::journal::{Intent, Verb};
@@ -231,8 +231,9 @@ impl Step<'_> {
     fn release_host(&self, hold: &Hold, next: Next) -> Next {
         if let Some((_, retry)) = self.write_retry(LONGEST_PAUSE.min(self.interval())) {
             return match next {
-                Next::Rest(_) => next.or_at(retry),
-                Next::Act(_) => self.rest_until(retry),
+                Next::Act(act) if is_last(&act) => self.rest_until(retry),
+                // The host is read on meanwhile.
+                next @ (Next::Act(_) | Next::Rest(_)) => next.or_at(retry.max(self.soon(AT_ONCE))),
             };
         }
         Next::perform(Effect::ReleaseHost(held_host(hold)))

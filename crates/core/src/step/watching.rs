@@ -2,9 +2,9 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Next, Step, after};
+use super::{INTENT_LIFETIME, Next, Step, after};
 use crate::decision::Observation;
-use crate::journal::Journal;
+use crate::journal::{Journal, Verb};
 use crate::observed::Observed;
 use crate::proof;
 
@@ -19,16 +19,28 @@ pub fn watch_due(journal: &Journal, observed: &Observed, now: Timestamp) -> Opti
 }
 
 fn due(journal: &Journal, observed: &Observed, now: Timestamp) -> Timestamp {
-    let last = match (&observed.read_failure, observed.last_read()) {
-        (Some(failure), _) => failure.at,
+    let read = observed.last_read().filter(|_| observed.read_failure.is_none());
+    let slow = read.filter(|read| proof::is_too_slow(read.ended.duration_since(read.began)));
+    let last = match (&observed.read_failure, slow, read) {
+        (Some(failure), ..) => failure.at,
         // One that proves nothing by its answers is left time for something else: a command waits for a read that was
         // begun, and may have to wait for longer than it may be sent.
-        (None, Some(read)) if proof::is_too_slow(read.ended.duration_since(read.began)) => read.ended,
-        (None, Some(read)) => read.began,
-        (None, None) => journal.phase_started.unwrap_or(now),
+        (None, Some(slow), _) => slow.ended,
+        (None, None, Some(read)) => read.began,
+        (None, None, None) => journal.phase_started.unwrap_or(now),
     };
     // A clock that went back does not put it off.
-    after(last.min(now), WATCH_INTERVAL)
+    let due = after(last.min(now), WATCH_INTERVAL);
+    slow.and_then(|_| power_on_until(journal, now))
+        .map_or(due, |until| due.max(until))
+}
+
+/// Until when a power-on may be sent that is being journalled, or was.
+fn power_on_until(journal: &Journal, now: Timestamp) -> Option<Timestamp> {
+    let intent = journal.intent.as_ref()?;
+    // A clock that went back does not put it off, either.
+    let is_of_now = intent.not_after <= after(now, INTENT_LIFETIME);
+    (intent.verb == Verb::PowerOn && is_of_now).then_some(intent.not_after)
 }
 
 impl Step<'_> {

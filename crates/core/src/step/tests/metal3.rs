@@ -3,6 +3,7 @@
 use super::explorer::Explorer;
 use super::menu::Menu;
 use super::shell::{API_LATENCY, Fault, Sim, millis};
+use super::watching::longest_unwatched;
 use super::world::{Cause, World, at};
 use crate::decision::{Effect, HeldHost, HoldOn};
 use crate::facts::{Lookup, Obstacle};
@@ -379,6 +380,21 @@ fn the_annotation_goes_before_the_power_on() {
         decision.act
     );
     assert!(millis(at(sim.world.now)) > 0);
+}
+
+/// The API server refuses that our annotation goes.
+#[test]
+fn a_host_that_cannot_be_given_back_is_watched_meanwhile_and_powered_on_directly() {
+    let mut sim = Sim::with_metal3();
+    sim.refuses = |effect| matches!(effect, Effect::ReleaseHost(_));
+    sim.run_until(|sim| sim.journal.phase == Phase::PoweringOn);
+    let begun = sim.world.now;
+
+    let longest = longest_unwatched(&mut sim, |_| Fault::None);
+
+    assert!(longest <= 21_000, "not read for {longest} ms");
+    sim.run_until(|sim| sim.world.host.on || sim.world.now > begun + 90_000);
+    assert!(sim.world.host.on, "{}", sim.journal.message);
 }
 
 #[test]

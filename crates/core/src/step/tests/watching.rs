@@ -9,7 +9,7 @@ use crate::phase::{Phase, Reason};
 use crate::step::watch_due;
 
 /// The longest time (ms) between two reads of the host in a minute.
-fn longest_unwatched(sim: &mut Sim, fault: impl Fn(&Act) -> Fault) -> i64 {
+pub(super) fn longest_unwatched(sim: &mut Sim, fault: impl Fn(&Act) -> Fault) -> i64 {
     let (mut last, mut longest) = (sim.world.now, 0);
     let end = sim.world.now + 60_000;
     while sim.world.now < end {
@@ -96,6 +96,14 @@ fn a_bmc_that_became_slow_is_left_time_for_something_else() {
             sim.journal.is_because(Reason::PowerOnRequested),
             "{latency}: {message}"
         );
+        // Nor is it read while that may be sent, however long it takes to write it down.
+        let until = sim.journal.intent.as_ref().map(|intent| intent.not_after);
+        let due = watch_due(&sim.journal, &sim.observed, at(sim.world.now));
+        assert!(due >= until, "{latency}: {due:?}");
+        let earlier = at(sim.world.now - 3_600_000);
+        let due = watch_due(&sim.journal, &sim.observed, earlier);
+        let soon = earlier.checked_add(jiff::SignedDuration::from_secs(10)).ok();
+        assert!(due <= soon, "{latency}: {due:?}");
     }
 }
 
