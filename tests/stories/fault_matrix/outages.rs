@@ -20,7 +20,7 @@ use world::fault::calls::naming;
 use world::fault::stage::Stage;
 use world::front::api::ApiFront;
 use world::pool::{self, Setting};
-use world::{HostOptions, World, WorldHost, record};
+use world::{HostOptions, World, WorldHost, objects, record};
 
 use super::DAEMON;
 use super::matrix::is_whole;
@@ -180,6 +180,9 @@ async fn bmcs_that_are_away_longer_than_every_deadline_leave_no_host_off() -> wo
     world::set_policy(&world.client, world::daemon::policy_for(&["Redfish", "IPMI"])).await?;
     let _daemon = world::daemon::start(cluster, DAEMON, "info")?;
 
+    // All, before anything is asked for: one that was only late has said so by then.
+    let silent = world.hosts.iter().map(|host| world.falls_silent(host));
+    futures::future::try_join_all(silent).await?;
     let played = world.hosts.iter().zip(rows).map(async |(host, of)| {
         let played = outlives_its_bmc(&world, host, of).await;
         played.with_context(|| format!("BMC away: {of:?}, {:?}", outage()))
@@ -194,7 +197,7 @@ async fn outlives_its_bmc(
     (protocol, moment, how): (Protocol, Moment, Away),
 ) -> Result<()> {
     power_on_is_unanswered(host, (protocol, moment))?;
-    world.falls_silent(host).await?;
+    objects::node_becomes(world, &host.name, "Unknown").await?;
     let remediation = world.request(host, strategy()).await?;
     is_there(world, host, &remediation, moment).await?;
     is_away(host, protocol, how).await?;
