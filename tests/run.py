@@ -48,12 +48,12 @@ PARTS = [
     # The pool of control planes decides how many stories run at once.
     ("stories", "stories", ["build", "control plane", "definitions of others", "sushy-emulator", "Ironic"],
      "cargo test --no-fail-fast --test stories -- --test-threads=1000"),
+    ("units", "others", ["build", "tools of others", "IPMI BMCs of others"], "tests/units.sh rest"),
     ("demos", "others", ["build", "control plane", "definitions of others", "Ironic"], "tests/demos.sh"),
     ("conformance", "conformance", ["build", "tools of others"], "cargo run --quiet --bin simulator-conformance"),
     ("sabotage", "conformance", ["without the proof", "control plane", "definitions of others"], "tests/sabotage.sh story"),
     ("harness", "others", ["build", "control plane", "definitions of others"],
      "tests/units.sh harness"),
-    ("units", "units", ["build", "tools of others", "IPMI BMCs of others"], "tests/units.sh rest"),
     ("explorations", "explorations", ["build"], "tests/units.sh core"),
     # A share: `make mutants` runs all of them.
     ("mutants", "explorations", ["build"], "nice -n 19 tests/mutants.py --share 1/100"),
@@ -66,7 +66,6 @@ AFTER = {
     # One waits most of the time, the other gives way: both leave the counting a processor.
     "conformance": {"given", "fetched", "compiler"},
     "explorations": {"given", "fetched", "compiler"},
-    "units": {"given", "fetched", "compiler", "alone"},
 }
 
 

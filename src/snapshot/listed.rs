@@ -7,6 +7,7 @@ use std::time::Duration;
 use k8s_openapi::NamespaceResourceScope;
 use kube::Client;
 use kube::api::{Api, ListParams};
+use remediator_api::BMCEndpoint;
 use remediator_api::guarded::Guarded;
 use remediator_api::remediation_policy::POLICY_NAME;
 use remediator_api::views::cluster_api::{ClusterKey, FromClusterApi};
@@ -36,9 +37,8 @@ pub(crate) async fn listed(client: &Client, namespace: Option<&str>) -> Result<S
     let lists = Lists::new(client, namespace).await?;
     let policies = Api::all(client.clone());
     let (all_nodes, in_pages) = (Api::all(client.clone()), ListParams::default().limit(NODES_PAGE));
-    // A NodeHealthCheck may name a template of any namespace, and an endpoint of any may have reached a host.
-    let (templates, endpoints) = (Api::all(client.clone()), Api::all(client.clone()));
-    let all = ListParams::default();
+    // A NodeHealthCheck may name a template of any namespace.
+    let (templates, all) = (Api::all(client.clone()), ListParams::default());
     let of_templates = "listing PowerCycleRemediationTemplates";
     let (machines, checks) = ("listing Machines", "listing MachineHealthChecks");
     let (openshift, of_openshift, cluster_api, of_cluster_api, clusters) = tokio::try_join!(
@@ -51,7 +51,7 @@ pub(crate) async fn listed(client: &Client, namespace: Option<&str>) -> Result<S
     let (policy, remediations, endpoints, templates, nodes) = tokio::try_join!(
         within("reading the RemediationPolicy", policies.get_opt(POLICY_NAME)),
         lists.all("listing PowerCycleRemediations"),
-        list("listing BMCEndpoints", &endpoints, &all, |_| true),
+        lists.endpoints(),
         list(of_templates, &templates, &all, |_| true),
         list("listing Nodes", &all_nodes, &in_pages, |_| true),
     )?;
@@ -108,6 +108,15 @@ impl<'a> Lists<'a> {
             openshift,
             cluster_api,
         })
+    }
+
+    /// Of all namespaces, for one of any may have reached a host; of the one that is meant, where no others may be listed.
+    async fn endpoints(&self) -> Result<Vec<Guarded<BMCEndpoint>>, ShellError> {
+        let (call, all) = ("listing BMCEndpoints", Api::all(self.client.clone()));
+        match list(call, &all, &ListParams::default(), |_| true).await {
+            Err(error) if error.is_forbidden() => self.all(call).await,
+            listed => listed,
+        }
     }
 
     async fn all<K>(&self, call: &'static str) -> Result<Vec<Guarded<K>>, ShellError>

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use anyhow::{Context as _, anyhow, bail};
 use kube::api::ListParams;
 use kube::{Resource, ResourceExt};
-use remediator_api::PowerCycleRemediation;
 use remediator_api::guarded::Guarded;
 use remediator_api::target_ref::{HostOf, begun, is_under_way_on};
+use remediator_api::{BMCEndpoint, PowerCycleRemediation};
 use remediator_bmc::BmcTarget;
 use remediator_core::facts::{Lookup, Obstacle};
 use remediator_core::identity::SystemUuid;
@@ -151,7 +151,13 @@ impl Cluster {
     pub(super) async fn hosts(self: &Arc<Self>, called: Option<&str>) -> anyhow::Result<Vec<Host>> {
         let sources = &self.sources;
         let (mut hosts, mut of_endpoints) = (Vec::new(), BTreeSet::new());
+        let is_meant = |endpoint: &Guarded<BMCEndpoint>| {
+            self.namespace.is_none() || self.namespace == endpoint.namespace()
+        };
         for guarded in sources.caches.endpoints.all() {
+            if !is_meant(&guarded) {
+                continue;
+            }
             let subject = of_endpoint(sources, readable("BMCEndpoint", &guarded)?);
             of_endpoints.extend(subject.machine.present().and_then(ResourceExt::uid));
             hosts.extend(self.called(called, guarded.as_ref(), subject));

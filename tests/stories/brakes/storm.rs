@@ -11,9 +11,15 @@ use world::pool::{self, Setting};
 use world::{HostOptions, World, objects};
 
 use super::bystanders::Bystanders;
-use super::{DAEMON, MANY, is_told, only_these_are_power_cycled, reports_again};
+use super::{DAEMON, is_told, only_these_are_power_cycled, reports_again};
 
-static SETTING: Setting = Setting::alone("storm").spoiling().taking(220);
+static SETTING: Setting = Setting::alone("storm").spoiling().taking(290);
+
+/// Hosts that fall silent with those of the story: by default so few that they leave the machine to other stories.
+fn how_many() -> usize {
+    let asked = std::env::var("STORM_NODES").ok();
+    asked.and_then(|asked| asked.parse().ok()).unwrap_or(150)
+}
 
 /// Has the daemon see nothing for a while, and then all of it at once.
 #[derive(Default)]
@@ -30,8 +36,8 @@ impl Gate for Veil {
 }
 
 #[tokio::test]
-async fn a_thousand_hosts_that_fall_silent_at_once_stay_on_and_afterwards_the_dead_one_is_power_cycled()
--> world::Outcome {
+async fn hosts_that_fall_silent_at_once_stay_on_and_afterwards_the_dead_one_is_power_cycled() -> world::Outcome
+{
     let cluster = &pool::lease(&SETTING).await?;
     let options = (0..5).map(|_| HostOptions::default()).collect();
     let world = World::new(cluster, "thousand", options).await?;
@@ -46,12 +52,16 @@ async fn a_thousand_hosts_that_fall_silent_at_once_stay_on_and_afterwards_the_de
 
     veil.0.send_replace(View::Held);
     // In the order in which the daemon sees it: no host falls silent while the others seem to be well.
-    let bystanders = Bystanders::create(cluster, MANY, "Unknown").await?;
+    let bystanders = Bystanders::create(cluster, how_many(), "Unknown").await?;
     bystanders.are_described(&world).await?;
     futures::future::try_join_all(world.hosts.iter().map(|host| world.falls_silent(host))).await?;
     veil.0.send_replace(View::Live);
     let told = is_told(&world, "False", Reason::TooManyUnhealthy).await?;
-    assert!(told.contains("1005 of 1005 hosts are unhealthy"), "{told}");
+    let all = how_many().saturating_add(world.hosts.len());
+    assert!(
+        told.contains(&format!("{all} of {all} hosts are unhealthy")),
+        "{told}"
+    );
     let mut names = Vec::new();
     for host in &world.hosts {
         objects::trigger(&world, &host.name).await?;
