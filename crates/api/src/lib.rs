@@ -28,17 +28,14 @@ use remediator_core::{facts, health};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the daemon found out about the object.
+/// What the daemon found out about a template.
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConditionsStatus {
     /// The generation of the spec that the status speaks of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// `Accepted`: whether the object is valid and can be used. A BMCEndpoint has `Ready`, too: whether a remediation of
-    /// the host would work, by the last check of its BMC. The policy says with `RoleComplete` whether the daemon may
-    /// watch all that it needs, with `HealthChecker` and `ClusterAPIHealthChecker` whether it evaluates
-    /// MachineHealthChecks, and with `HealthChecksServed` whether somebody evaluates each that asks for power cycles.
+    /// `Accepted`: whether the object is valid and can be used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     #[schemars(length(max = 16))]

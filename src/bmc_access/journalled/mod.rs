@@ -76,10 +76,10 @@ fn resolved(
 
 /// What Redfish called it.
 fn system(subject: &Subject) -> Option<ResourcePath> {
-    let system = subject.protocol.filter(|protocol| *protocol == Protocol::Redfish);
-    ResourcePath::parse(&subject.system)
-        .ok()
-        .filter(|_| system.is_some())
+    subject
+        .protocol
+        .filter(|protocol| *protocol == Protocol::Redfish)?;
+    ResourcePath::parse(&subject.system).ok()
 }
 
 fn address(subject: &Subject, route: &Route) -> Result<BmcAddress, Obstacle> {

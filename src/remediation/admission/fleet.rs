@@ -14,7 +14,9 @@ use remediator_core::brakes::{Domain, FAILED_FOR, Fleet, Limits, OwnView};
 use remediator_core::journal::Subject;
 use remediator_core::phase::Phase;
 
-use super::{Held, past, stage};
+use super::held::Held;
+use super::past;
+use super::remediations::stage;
 use crate::clusters::node_cluster::NodeCluster;
 use crate::snapshot::Sources;
 use crate::snapshot::known_hosts::{Basis, HostsOfCluster};

@@ -2,38 +2,35 @@
 //! [`remediator_core::admission`] on what the caches know of all remediations, and what was admitted already.
 
 mod fleet;
+mod held;
 mod own_node;
 mod past;
+mod remediations;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use kube::ResourceExt as _;
 use remediator_api::PowerCycleRemediation;
 use remediator_api::remediation_policy::{PastPowerOff, UsedLimits};
-use remediator_api::target_ref::{about, begun, is_taken_back};
-use remediator_api::views::cluster_api::ClusterKey;
-use remediator_api::views::{Node, roles};
+use remediator_api::target_ref::begun;
 use remediator_core::admission::{
-    Key, OfCluster, OwnNode, Remediation, Reply, Situation, Stage, Unreadable, admit, at_work_beside,
+    Key, OwnNode, Remediation, Reply, Situation, Stage, Unreadable, admit, at_work_beside,
 };
 use remediator_core::brakes::{Claim, Fleet, Limits};
 use remediator_core::decision::{Act, Decision, Observation};
-use remediator_core::facts::{Lookup, Obstacle};
+use remediator_core::facts::Obstacle;
 use remediator_core::journal::Subject;
 use remediator_core::phase::{Phase, Reason};
 
 use crate::bmc_access::host::ResolvedHost;
 use crate::clusters::node_cluster::NodeCluster;
-use crate::remediation::admission::own_node::uuid_of;
+use crate::remediation::admission::held::Held;
 use crate::remediation::admission::past::SentPowerOff;
+use crate::remediation::admission::remediations::{of_caches, others, placed, wanting};
 use crate::snapshot::Sources;
 use crate::snapshot::remediation_history::unreadable_remediations;
-use crate::watch::caches::{Caches, Guarded, readable};
-use crate::watch::indexes::{RemediationIndex, bmc_key, cluster_of};
-use crate::watch::lookup;
-use crate::watch::machine_key::machine_key;
+use crate::watch::indexes::cluster_of;
 
 /// Who was admitted, and to what. The caches show who has begun, also after a restart; this tells apart those
 /// whom they do not show yet. It is kept until the remediation takes it back or is over, and not only until its
@@ -296,68 +293,10 @@ impl Admitted {
     }
 }
 
-/// A remediation with where it would use up limits.
-fn placed(one: Remediation, nodes: &NodeCluster, limits: &Limits) -> Remediation {
-    let node = fleet::node_of(&one.keys).and_then(|name| nodes.find(name));
-    let domain = node.and_then(|node| node.labels().get(&limits.domain_label).cloned());
-    Remediation {
-        cluster: fleet::cluster_of_nodes(nodes),
-        domain,
-        ..one
-    }
-}
-
 /// The host of a journal. One whose UUID cannot be read any more is known by what stands there.
 fn host_key(subject: &Subject) -> Key {
     let uuid = subject.uuid().as_ref().map(Key::host);
     uuid.unwrap_or_else(|| Key::Bmc(subject.system_uuid.clone()))
-}
-
-/// What was admitted, by UID of the remediation, and who was admitted to a key.
-#[derive(Debug, Default)]
-struct Held {
-    /// When this process began to watch the Nodes.
-    watched_since: Option<Timestamp>,
-    storms: fleet::Storms,
-    /// In which cluster each remediation is that was decided about.
-    clusters: BTreeMap<String, OfCluster>,
-    /// The power-offs of a day.
-    sent: Vec<SentPowerOff>,
-    /// Which remediation commanded the power of a host last. One that is gone may still bring its host back.
-    commanded_by: BTreeMap<Key, String>,
-    on_own_node: own_node::Asked,
-    by_uid: BTreeMap<String, BTreeSet<Key>>,
-    by_key: BTreeMap<Key, BTreeSet<String>>,
-}
-
-impl Held {
-    fn of(&self, uid: &str) -> Option<&BTreeSet<Key>> {
-        self.by_uid.get(uid)
-    }
-
-    fn beside(&self, keys: &BTreeSet<Key>) -> BTreeSet<String> {
-        let holders = keys.iter().filter_map(|key| self.by_key.get(key));
-        holders.flatten().cloned().collect()
-    }
-
-    fn insert(&mut self, uid: String, keys: BTreeSet<Key>) {
-        self.remove(&uid);
-        for key in &keys {
-            self.by_key.entry(key.clone()).or_default().insert(uid.clone());
-        }
-        self.by_uid.insert(uid, keys);
-    }
-
-    fn remove(&mut self, uid: &str) {
-        for key in self.by_uid.remove(uid).into_iter().flatten() {
-            if let Some(holders) = self.by_key.get_mut(&key) {
-                holders.remove(uid);
-                if holders.is_empty() {
-                    self.by_key.remove(&key);
-                }
-            }
-        }
-    }
 }
 
 /// Another remediation that is at work where this one has failed and is to be escalated.
@@ -373,166 +312,6 @@ pub(crate) fn beside_escalation(sources: &Sources, remediation: &PowerCycleRemed
 
 fn has_ended(one: &Remediation) -> bool {
     matches!(one.stage, Stage::Failed(_) | Stage::Over)
-}
-
-/// What the caches know of the others, as far as it may matter to one: those that work on the same, or were admitted
-/// to it, found by key. Thousands may be waiting, or over, or at work elsewhere.
-fn others(caches: &Caches, own: &Remediation, held: &Held) -> Vec<Remediation> {
-    let admitted = held.beside(&own.keys).into_iter().map(RemediationIndex::Uid);
-    let keys: BTreeSet<_> = own.keys.iter().map(index_of).chain(admitted).collect();
-    let found = caches.remediations.by_any(keys);
-    let others = readable(&found).filter(|other| matters(other, own, held));
-    others.map(of_caches).collect()
-}
-
-fn matters(other: &PowerCycleRemediation, own: &Remediation, held: &Held) -> bool {
-    let uid = other.metadata.uid.as_deref().unwrap_or_default();
-    let may_work = match stage(other) {
-        Stage::Waiting => held.of(uid).is_some(),
-        Stage::Over => false,
-        Stage::Admitted | Stage::BetweenAttempts | Stage::Begun | Stage::Failed(_) => true,
-    };
-    may_work && own.uid != uid
-}
-
-/// Where the caches have those that work on it; the Nodes of a name in whichever cluster.
-fn index_of(key: &Key) -> RemediationIndex {
-    match key {
-        Key::Host(uuid) => RemediationIndex::Host(uuid.clone()),
-        Key::Bmc(address) => RemediationIndex::Bmc(address.clone()),
-        Key::Node { name, .. } => RemediationIndex::Node(name.clone()),
-        Key::Machine { namespace, name } => RemediationIndex::Machine(namespace.clone(), name.clone()),
-        Key::ControlPlane { .. } => RemediationIndex::ControlPlane,
-    }
-}
-
-fn stage(remediation: &PowerCycleRemediation) -> Stage {
-    let journal = remediation.journal();
-    journal.map_or(Stage::Waiting, |journal| {
-        Stage::of(journal, is_taken_back(remediation))
-    })
-}
-
-/// A remediation, with what it works on by its journal.
-fn of_caches(remediation: &PowerCycleRemediation) -> Remediation {
-    let created = remediation.metadata.creation_timestamp.as_ref();
-    Remediation {
-        uid: remediation.uid().unwrap_or_default(),
-        namespace: remediation.namespace().unwrap_or_default(),
-        name: remediation.name_any(),
-        created: created.map(|time| time.0),
-        keys: keys_of_begun(remediation),
-        cluster: cluster_of(remediation),
-        domain: None,
-        power_offs_of_host: Vec::new(),
-        stage: stage(remediation),
-        asks: false,
-    }
-}
-
-/// The same with what it wants to work on.
-fn wanting(sources: &Sources, remediation: &PowerCycleRemediation, host: &ResolvedHost) -> Remediation {
-    let namespace = remediation.namespace().unwrap_or_default();
-    // What begins on a person's word, the BMC has not been found to be of.
-    let is_asked = remediation.phase() == Phase::AwaitingConfirmation;
-    let is_proven = !is_asked || begun(remediation).is_some_and(Subject::is_proven);
-    let mut keys = BTreeSet::new();
-    if is_proven {
-        keys.insert(Key::Bmc(bmc_key(&host.host.bmc)));
-        keys.extend(host.host.stated_uuid.as_ref().map(Key::host));
-    }
-    let named = about(remediation).node;
-    let of_node = |name: Option<&str>| node_of_remediation(sources, remediation, name);
-    let mut node = of_node(named.as_deref());
-    let mut control_plane = None;
-    keys.extend(named.map(|node| node_key(None, node)));
-    if let Some(key) = machine_key(&sources.caches, remediation) {
-        if let Lookup::Present(machine) = lookup::machine(&sources.caches, &key) {
-            let cluster = ClusterKey::of(&machine);
-            node = of_node(machine.node_name()).or(node);
-            if machine.is_control_plane() {
-                control_plane = Some(cluster.clone());
-            }
-            keys.extend(machine.node_name().map(|node| node_key(cluster, node.to_owned())));
-        }
-        let name = key.name;
-        keys.insert(Key::Machine { namespace, name });
-    }
-    if let Some(node) = &node {
-        keys.extend(uuid_of(node).as_ref().map(Key::host));
-        if !roles(node.labels()).is_empty() {
-            let of = sources
-                .clusters
-                .nodes_of(remediation)
-                .ok()
-                .and_then(|nodes| nodes.of);
-            control_plane.get_or_insert(of);
-        }
-    }
-    if let Some(of) = control_plane {
-        // One cluster under two names has one control plane.
-        let nodes = sources.clusters.nodes_of(remediation).ok();
-        let same_cluster = nodes
-            .map(|nodes| fleet::names_of(sources, &nodes))
-            .unwrap_or_default();
-        keys.insert(control_plane_key(of));
-        keys.extend(
-            same_cluster
-                .into_iter()
-                .map(|cluster| Key::ControlPlane { cluster }),
-        );
-    }
-    Remediation {
-        keys,
-        ..of_caches(remediation)
-    }
-}
-
-/// What something was begun on. It is by the journal alone: what a remediation asks for may be edited meanwhile, also by
-/// whoever may edit no more than its namespace, and was proven by nothing.
-fn keys_of_begun(remediation: &PowerCycleRemediation) -> BTreeSet<Key> {
-    let Some(subject) = begun(remediation) else {
-        return BTreeSet::new();
-    };
-    let namespace = remediation.namespace().unwrap_or_default();
-    let cluster = subject.cluster.clone().map(|name| ClusterKey {
-        namespace: namespace.clone(),
-        name,
-    });
-    let control_plane = subject.control_plane.then(|| control_plane_key(cluster.clone()));
-    let node = subject.node_name().map(|node| node_key(cluster, node.to_owned()));
-    let machine = subject
-        .machine
-        .clone()
-        .map(|name| Key::Machine { namespace, name });
-    let of_node = node.into_iter().chain(machine).chain(control_plane);
-    let host = subject.uuid().as_ref().map(Key::host);
-    let host = host.into_iter().chain([Key::Bmc(bmc_key(&subject.bmc))]);
-    let proven = host.filter(|_| subject.is_proven());
-    of_node.chain(proven).collect()
-}
-
-fn node_key(cluster: Option<ClusterKey>, name: String) -> Key {
-    Key::Node {
-        cluster: cluster.map(|cluster| (cluster.namespace, cluster.name)),
-        name,
-    }
-}
-
-fn control_plane_key(cluster: Option<ClusterKey>) -> Key {
-    Key::ControlPlane {
-        cluster: cluster.map(|cluster| (cluster.namespace, cluster.name)),
-    }
-}
-
-/// The Node of a name in the cluster of a remediation, as the caches have it.
-fn node_of_remediation(
-    sources: &Sources,
-    remediation: &PowerCycleRemediation,
-    node: Option<&str>,
-) -> Option<Arc<Guarded<Node>>> {
-    let nodes = sources.clusters.nodes_of(remediation).ok()?;
-    nodes.find(node?)
 }
 
 #[cfg(test)]

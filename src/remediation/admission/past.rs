@@ -10,7 +10,8 @@ use remediator_api::remediation_policy::{MOST_POWER_OFFS, POLICY_NAME, PastPower
 use remediator_core::admission::{Key, OfCluster, Remediation};
 use remediator_core::identity::SystemUuid;
 
-use super::{Held, index_of, keys_of_begun};
+use super::held::Held;
+use super::remediations::{index_of, keys_of_begun};
 use crate::snapshot::Sources;
 use crate::watch::caches::{self, readable};
 use crate::watch::indexes::{RemediationIndex, power_offs};

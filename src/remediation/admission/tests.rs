@@ -1,3 +1,6 @@
+use std::collections::BTreeSet;
+
+use remediator_api::target_ref::about;
 use remediator_core::identity::SystemUuid;
 use remediator_core::journal::Journal;
 use remediator_core::phase::Reason;
@@ -5,8 +8,11 @@ use remediator_core::phase::Reason;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use super::remediations::{matters, node_key};
 use super::*;
 use crate::watch::caches::testing::{apply, caches};
+use crate::watch::caches::{Caches, readable};
+use crate::watch::indexes::bmc_key;
 
 fn one(uid: &str, stage: Stage) -> Remediation {
     Remediation {

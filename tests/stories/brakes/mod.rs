@@ -55,24 +55,11 @@ async fn of_nodes_that_fall_silent_at_once_only_those_that_are_dead_are_power_cy
     let bystanders = Bystanders::create(cluster, MANY, "True").await?;
     let _daemon = world::daemon::start(cluster, DAEMON, "info")?;
     bystanders.fall_silent().await?;
-    let mut names = Vec::new();
-    for host in &world.hosts {
-        objects::trigger(&world, &host.name).await?;
-        names.push(host.remediation());
-    }
-    for name in &names {
-        world
-            .remediation_waits(name, Reason::TooManyUnhealthy.as_str())
-            .await?;
-    }
+    let names = all_are_asked_for_and_wait(&world).await?;
     let told = is_told(&world, "False", Reason::TooManyUnhealthy).await?;
     assert!(
         told.contains("6 of 6 hosts are unhealthy") && told.contains("maxUnhealthy"),
         "{told}"
-    );
-    assert!(
-        world.hosts.iter().all(|host| host.transitions() == (0, 0)),
-        "in the storm"
     );
 
     // The network is back. Two were dead.
@@ -99,20 +86,42 @@ async fn invariant_15_of_hosts_that_are_all_silent_beside_healthy_nodes_none_is_
     let limits = json!({"startupHold": "1s", "coolDown": "1s"});
     world::set_policy(&world.client, policy(limits)).await?;
     let bystanders = Bystanders::create(cluster, 200, "True").await?;
-    let mut names = Vec::new();
-    for host in &world.hosts {
-        names.push(world.falls_silent_and_is_reported(host).await?);
-    }
+    let names = all_fall_silent_and_are_reported(&world).await?;
     let _daemon = world::daemon::start(cluster, DAEMON, "info")?;
-    for name in &names {
-        world
-            .remediation_waits(name, Reason::TooManyUnhealthy.as_str())
-            .await?;
-    }
+    all_wait(&world, &names, Reason::TooManyUnhealthy).await?;
     let told = is_told(&world, "False", Reason::TooManyUnhealthy).await?;
     assert!(told.contains("10 of 10 hosts are unhealthy"), "{told}");
     assert!(world.hosts.iter().all(|host| host.transitions() == (0, 0)));
     bystanders.go().await?;
+    Ok(())
+}
+
+/// Names of the remediations of all hosts.
+async fn all_fall_silent_and_are_reported(world: &World) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for host in &world.hosts {
+        names.push(world.falls_silent_and_is_reported(host).await?);
+    }
+    Ok(names)
+}
+
+/// Remediations of all hosts are asked for in a storm, and none of them begins. Answers their names.
+async fn all_are_asked_for_and_wait(world: &World) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for host in &world.hosts {
+        objects::trigger(world, &host.name).await?;
+        names.push(host.remediation());
+    }
+    all_wait(world, &names, Reason::TooManyUnhealthy).await?;
+    let untouched = world.hosts.iter().all(|host| host.transitions() == (0, 0));
+    ensure!(untouched, "a host was powered in the storm");
+    Ok(names)
+}
+
+async fn all_wait(world: &World, names: &[String], reason: Reason) -> Result<()> {
+    for name in names {
+        world.remediation_waits(name, reason.as_str()).await?;
+    }
     Ok(())
 }
 
@@ -176,16 +185,9 @@ async fn where_one_host_is_allowed_at_once_the_others_wait_for_it() -> world::Ou
     world.health_check().await?;
     let limits = json!({"maxConcurrent": 1, "maxPerWindow": "100%", "maxUnhealthy": 5, "startupHold": "5s", "coolDown": "1s"});
     world::set_policy(&world.client, policy(limits)).await?;
-    let mut names = Vec::new();
-    for host in &world.hosts {
-        names.push(world.falls_silent_and_is_reported(host).await?);
-    }
+    let names = all_fall_silent_and_are_reported(&world).await?;
     let _daemon = world::daemon::start(cluster, DAEMON, "info")?;
-    for name in &names {
-        world
-            .remediation_waits(name, Reason::WatchingAfterStart.as_str())
-            .await?;
-    }
+    all_wait(&world, &names, Reason::WatchingAfterStart).await?;
 
     let spans = spans(&world, &names).await?;
 

@@ -8,10 +8,10 @@ use world::front::api::ApiFront;
 use world::front::views::View;
 use world::front::{Call, Gate};
 use world::pool::{self, Setting};
-use world::{HostOptions, World, objects};
+use world::{HostOptions, World};
 
 use super::bystanders::Bystanders;
-use super::{DAEMON, is_told, only_these_are_power_cycled, reports_again};
+use super::{DAEMON, all_are_asked_for_and_wait, is_told, only_these_are_power_cycled, reports_again};
 
 static SETTING: Setting = Setting::alone("storm").spoiling().taking(290);
 
@@ -62,20 +62,7 @@ async fn hosts_that_fall_silent_at_once_stay_on_and_afterwards_the_dead_one_is_p
         told.contains(&format!("{all} of {all} hosts are unhealthy")),
         "{told}"
     );
-    let mut names = Vec::new();
-    for host in &world.hosts {
-        objects::trigger(&world, &host.name).await?;
-        names.push(host.remediation());
-    }
-    for name in &names {
-        world
-            .remediation_waits(name, Reason::TooManyUnhealthy.as_str())
-            .await?;
-    }
-    assert!(
-        world.hosts.iter().all(|host| host.transitions() == (0, 0)),
-        "in the storm"
-    );
+    let names = all_are_asked_for_and_wait(&world).await?;
 
     let (dead, well) = world.hosts.split_at(1);
     for host in well {

@@ -1,5 +1,6 @@
 //! Two replicas: one leads, the other goes on where it stops, and one that was frozen does nothing any more.
 
+mod frozen;
 mod standby;
 
 use std::collections::BTreeSet;
