@@ -2,18 +2,38 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use remediator_core::admission::{Key, OfCluster};
+use remediator_core::identity::SystemUuid;
 
-use super::past::SentPowerOff;
-use super::{fleet, own_node};
+use super::own_node;
+
+/// The longest that `spec.limits.window` may be, and for how long a power-off counts for its host.
+pub(super) const DAY: SignedDuration = SignedDuration::from_hours(24);
+
+/// A power-off that was sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct SentPowerOff {
+    pub(super) cluster: OfCluster,
+    pub(super) uid: String,
+    pub(super) at: Timestamp,
+    /// System UUID of the host, the same for both byte orders.
+    pub(super) host: Option<SystemUuid>,
+}
+
+impl SentPowerOff {
+    pub(super) fn is_young(&self, now: Timestamp) -> bool {
+        now.duration_since(self.at) < DAY
+    }
+}
 
 /// What was admitted, by UID of the remediation, and who was admitted to a key.
 #[derive(Debug, Default)]
 pub(super) struct Held {
     /// When this process began to watch the Nodes.
     pub(super) watched_since: Option<Timestamp>,
-    pub(super) storms: fleet::Storms,
+    /// When there was last a storm in each cluster.
+    pub(super) storms: BTreeMap<OfCluster, Timestamp>,
     /// In which cluster each remediation is that was decided about.
     pub(super) clusters: BTreeMap<String, OfCluster>,
     /// The power-offs of a day.

@@ -3,37 +3,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use kube::ResourceExt as _;
 use remediator_api::RemediationPolicy;
 use remediator_api::remediation_policy::{MOST_POWER_OFFS, POLICY_NAME, PastPowerOff};
-use remediator_core::admission::{Key, OfCluster, Remediation};
+use remediator_core::admission::{Key, Remediation};
 use remediator_core::identity::SystemUuid;
 
-use super::held::Held;
+use super::held::{DAY, Held, SentPowerOff};
 use super::remediations::{index_of, keys_of_begun};
 use crate::snapshot::Sources;
 use crate::watch::caches::{self, readable};
 use crate::watch::indexes::{RemediationIndex, power_offs};
-
-/// The longest that `spec.limits.window` may be, and for how long a power-off counts for its host.
-const DAY: SignedDuration = SignedDuration::from_hours(24);
-
-/// A power-off that was sent.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct SentPowerOff {
-    pub(super) cluster: OfCluster,
-    pub(super) uid: String,
-    pub(super) at: Timestamp,
-    /// System UUID of the host, the same for both byte orders.
-    pub(super) host: Option<SystemUuid>,
-}
-
-impl SentPowerOff {
-    pub(super) fn is_young(&self, now: Timestamp) -> bool {
-        now.duration_since(self.at) < DAY
-    }
-}
 
 /// Those of remediations that are deleted: what this process has sent, and what the policy says of earlier ones.
 pub(super) fn of_deleted(sources: &Sources, held: &Held, now: Timestamp) -> Vec<SentPowerOff> {

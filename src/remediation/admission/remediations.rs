@@ -7,13 +7,12 @@ use remediator_api::PowerCycleRemediation;
 use remediator_api::target_ref::{about, begun, is_taken_back};
 use remediator_api::views::cluster_api::ClusterKey;
 use remediator_api::views::roles;
-use remediator_core::admission::{Key, Remediation, Stage};
+use remediator_core::admission::{Key, OfCluster, Remediation, Stage};
 use remediator_core::brakes::Limits;
 use remediator_core::facts::Lookup;
 use remediator_core::journal::Subject;
 use remediator_core::phase::Phase;
 
-use super::fleet;
 use super::held::Held;
 use super::own_node::uuid_of;
 use crate::bmc_access::host::ResolvedHost;
@@ -26,10 +25,10 @@ use crate::watch::machine_key::machine_key;
 
 /// A remediation with where it would use up limits.
 pub(super) fn placed(one: Remediation, nodes: &NodeCluster, limits: &Limits) -> Remediation {
-    let node = fleet::node_of(&one.keys).and_then(|name| nodes.find(name));
+    let node = node_of(&one.keys).and_then(|name| nodes.find(name));
     let domain = node.and_then(|node| node.labels().get(&limits.domain_label).cloned());
     Remediation {
-        cluster: fleet::cluster_of_nodes(nodes),
+        cluster: cluster_of_nodes(nodes),
         domain,
         ..one
     }
@@ -131,7 +130,7 @@ pub(super) fn wanting(
     }
     if let Some(of) = control_plane {
         // One cluster under two names has one control plane.
-        let same_cluster = nodes.as_ref().map(|nodes| fleet::names_of(sources, nodes));
+        let same_cluster = nodes.as_ref().map(|nodes| names_of(sources, nodes));
         keys.insert(control_plane_key(of));
         keys.extend(
             same_cluster
@@ -181,4 +180,24 @@ fn control_plane_key(cluster: Option<ClusterKey>) -> Key {
     Key::ControlPlane {
         cluster: cluster.map(|cluster| (cluster.namespace, cluster.name)),
     }
+}
+
+/// The cluster of these Nodes.
+pub(super) fn cluster_of_nodes(nodes: &NodeCluster) -> OfCluster {
+    let cluster = nodes.of.as_ref();
+    cluster.map(|of| (of.namespace.clone(), of.name.clone()))
+}
+
+/// All names of the cluster of these Nodes: its limits hold for all of them together.
+pub(super) fn names_of(sources: &Sources, nodes: &NodeCluster) -> BTreeSet<OfCluster> {
+    let same = sources.clusters.under_every_name(nodes);
+    same.iter().map(cluster_of_nodes).collect()
+}
+
+/// The Node among what a remediation works on.
+pub(super) fn node_of(keys: &BTreeSet<Key>) -> Option<&str> {
+    keys.iter().find_map(|key| match key {
+        Key::Node { name, .. } => Some(name.as_str()),
+        Key::Host(_) | Key::Bmc(_) | Key::Machine { .. } | Key::ControlPlane { .. } => None,
+    })
 }
