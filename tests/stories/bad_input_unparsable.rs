@@ -81,12 +81,7 @@ async fn sick_world(name: &str) -> Result<World> {
 
 /// The trigger is answered by an event and a log line, not by a remediation.
 async fn not_taken_up(world: &World, host: &WorldHost, reason: Reason, says: &[&str]) -> Result<()> {
-    let note = objects::event(world, &host.name, reason.as_str()).await?;
-    refusal::useful(&note, reason, says, &host.name)?;
-    let place = format!("{}/{}", world.namespace, host.name);
-    let daemon = &daemon().await?;
-    let line = refusal::log_line(daemon, &place, reason).await?;
-    refusal::useful(&line, reason, says, &host.name)?;
+    refusal::told(world, &*daemon().await?, &host.name, reason, says).await?;
     ensure!(
         world.remediations().get_opt(&host.remediation()).await?.is_none(),
         "a remediation was made for it"

@@ -158,12 +158,7 @@ async fn examine(case: &Case) -> Result<()> {
     let host = &world.hosts[0];
     refusal::fall_ill(&world, host).await?;
 
-    let note = objects::event(&world, &host.name, case.reason.as_str()).await?;
-    refusal::useful(&note, case.reason, case.says, &host.name)?;
-    let place = format!("{}/{}", world.namespace, host.name);
-    let daemon = &daemon().await?;
-    let line = refusal::log_line(daemon, &place, case.reason).await?;
-    refusal::useful(&line, case.reason, case.says, &host.name)?;
+    refusal::told(&world, &*daemon().await?, &host.name, case.reason, case.says).await?;
     ensure!(
         world.remediations().get_opt(&host.remediation()).await?.is_none(),
         "a remediation was made for it"

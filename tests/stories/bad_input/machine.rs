@@ -81,12 +81,7 @@ fn cases() -> [Case; 7] {
 /// The event, the log line, and then what a remediation made by hand is told.
 async fn refused_twice(world: &World, host: &WorldHost, case: &Case) -> Result<()> {
     refusal::fall_ill(world, host).await?;
-    let note = objects::event(world, &host.name, case.reason.as_str()).await?;
-    refusal::useful(&note, case.reason, &case.says, &host.name)?;
-    let place = format!("{}/{}", world.namespace, host.name);
-    let daemon = &daemon().await?;
-    let line = refusal::log_line(daemon, &place, case.reason).await?;
-    refusal::useful(&line, case.reason, &case.says, &host.name)?;
+    refusal::told(world, &*daemon().await?, &host.name, case.reason, &case.says).await?;
     ensure!(
         world.remediations().get_opt(&host.remediation()).await?.is_none(),
         "a remediation was made for it"

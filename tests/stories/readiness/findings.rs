@@ -184,11 +184,7 @@ async fn is_found_and_corrected(world: &World, case: &Case, host: &WorldHost) ->
     let metric = ready_metric(world, "BMCEndpoint", &host.name);
     let condition = is_not_ready(world, &host.name, case.reason).await?;
     refusal::useful(&condition.message, case.reason, &case.says, &host.name)?;
-    let note = objects::event(world, &host.name, case.reason.as_str()).await?;
-    refusal::useful(&note, case.reason, &case.says, &host.name)?;
-    let place = format!("{}/{}", world.namespace, host.name);
-    let line = refusal::log_line(&daemon.child, &place, case.reason).await?;
-    refusal::useful(&line, case.reason, &case.says, &host.name)?;
+    refusal::told(world, &daemon.child, &host.name, case.reason, &case.says).await?;
     daemon.metric_becomes(&metric, Some("0")).await?;
     match case.what {
         "not allowed" | "unreachable" | "unknown scheme" | "no Secret" => {

@@ -37,14 +37,32 @@ pub async fn event(world: &World, object: &str, reason: &str) -> Result<String> 
     told.message.context("it says nothing")
 }
 
+/// Waits for an event with a reason on an object of a world that says all this; answers its note.
+pub async fn event_that_says(world: &World, object: &str, reason: &str, says: &[String]) -> Result<String> {
+    let events = Api::<Event>::namespaced(world.client.clone(), &world.namespace);
+    let says_all =
+        |event: &Event| matches!(&event.message, Some(note) if says.iter().all(|word| note.contains(word)));
+    let told = told_where(events, object, reason, says_all).await?;
+    told.message.context("it says nothing")
+}
+
 /// Waits for an event with a reason on an object.
 pub async fn told(events: Api<Event>, object: &str, reason: &str) -> Result<Event> {
+    told_where(events, object, reason, |_| true).await
+}
+
+async fn told_where(
+    events: Api<Event>,
+    object: &str,
+    reason: &str,
+    is_it: impl Fn(&Event) -> bool,
+) -> Result<Event> {
     let fields = format!("involvedObject.name={object},reason={reason}");
     let config = watcher::Config::default().fields(&fields);
     let found = watcher(events.clone(), config)
         .default_backoff()
         .applied_objects()
-        .filter_map(|event| std::future::ready(event.ok()));
+        .filter_map(|event| std::future::ready(event.ok().filter(&is_it)));
     let mut found = std::pin::pin!(found);
     match tokio::time::timeout(PATIENCE, found.next()).await {
         Ok(event) => event.context("the watch ended"),

@@ -176,26 +176,56 @@ pub async fn refused(
     );
     useful(&journal.message, reason, says, host)?;
     let place = format!("{}/{name}", world.namespace);
-    let line = log_line(daemon, &place, reason).await?;
+    let line = log_line(daemon, &place, reason, says, host).await?;
     useful(&line, reason, says, host)?;
     Ok(journal)
 }
 
-/// The line of the daemon's log about an object and a reason.
-pub async fn log_line(daemon: &ChildDaemon, place: &str, reason: Reason) -> Result<String> {
+/// Waits until a trigger is refused by an event and a line of the log that say all this and are useful. What was said
+/// before the daemon had seen every object of the test is passed over.
+pub async fn told(
+    world: &World,
+    daemon: &ChildDaemon,
+    host: &str,
+    reason: Reason,
+    says: &[&str],
+) -> Result<()> {
+    let note = super::events::event_that_says(world, host, reason.as_str(), &named(says, host)).await?;
+    useful(&note, reason, says, host)?;
+    let line = log_line(daemon, &format!("{}/{host}", world.namespace), reason, says, host).await?;
+    useful(&line, reason, says, host)
+}
+
+/// The line of the daemon's log about an object and a reason that says all this.
+async fn log_line(
+    daemon: &ChildDaemon,
+    place: &str,
+    reason: Reason,
+    says: &[&str],
+    host: &str,
+) -> Result<String> {
     let place = format!("={place} ");
-    let is_it = |line: &str| line.contains(&place) && line.contains(reason.as_str());
+    let says = named(says, host);
+    let is_it = |line: &str| {
+        line.contains(&place)
+            && line.contains(reason.as_str())
+            && says.iter().all(|words| line.contains(words))
+    };
     let wait = daemon.output().wait_for(harness::Cursor::default(), is_it);
     match tokio::time::timeout(PATIENCE, wait).await {
         Ok(line) => line,
-        Err(_) => anyhow::bail!("no log line about {place} and {reason:?}"),
+        Err(_) => anyhow::bail!("no log line about {place} and {reason:?} that says {says:?}"),
     }
+}
+
+/// The words with the name of the host in them.
+fn named(says: &[&str], host: &str) -> Vec<String> {
+    says.iter().map(|words| words.replace("{host}", host)).collect()
 }
 
 /// A text for a person: it says what is wrong, ends with what to do, and tells no secret.
 pub fn useful(text: &str, reason: Reason, says: &[&str], host: &str) -> Result<()> {
-    for needle in says {
-        let needle = needle.replace("{host}", host);
+    for needle in named(says, host) {
         ensure!(text.contains(&needle), "{needle:?} is not in {text:?}");
     }
     ensure!(text.contains(reason.advice()), "no advice in {text:?}");
