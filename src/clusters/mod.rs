@@ -1,11 +1,13 @@
 //! In which cluster a Node is, and how it is reached there: the daemon's own, or a workload cluster of Cluster API.
 //!
-//! Lists of VolumeAttachments begin 2 s apart ([`attachments`]), however many hosts are being fenced.
+//! What is listed for a host is listed for all that ask at about the same time ([`SharedLists`]). Lists of
+//! VolumeAttachments begin 2 s apart ([`attachments`]), however many hosts are being fenced.
 
 pub(crate) mod attachments;
 pub(crate) mod node_cluster;
 pub(crate) mod node_match;
 pub(crate) mod node_of_host;
+pub(crate) mod not_ready;
 pub(crate) mod workload;
 
 use std::sync::{Arc, OnceLock};
@@ -19,9 +21,7 @@ use remediator_core::facts::{Lookup, Obstacle};
 use remediator_core::phase::Reason;
 
 use crate::clock::Clock;
-use crate::clusters::attachments::AttachmentLooks;
-use crate::clusters::node_cluster::NodeCluster;
-use crate::clusters::node_match::Searches;
+use crate::clusters::node_cluster::{NodeCluster, SharedLists};
 use crate::clusters::workload::WorkloadClusters;
 use crate::watch::caches::{Caches, Guarded, readable};
 use crate::watch::indexes::RemediationIndex;
@@ -36,8 +36,7 @@ pub(crate) struct Clusters {
     pub(crate) clock: Clock,
     pub(crate) caches: Caches,
     pub(crate) lost_nodes: LostNodes,
-    pub(crate) searches: Searches,
-    pub(crate) attachments: AttachmentLooks,
+    pub(crate) lists: SharedLists,
     pub(crate) out_of_service_supported: bool,
     pub(crate) workload: WorkloadClusters,
     /// See [`NodeCluster::uid`]; of the daemon's own, once it was read.
@@ -51,8 +50,7 @@ impl Clusters {
             client: self.client.clone(),
             nodes: self.caches.nodes.clone(),
             lost_nodes: self.lost_nodes.clone(),
-            searches: self.searches.clone(),
-            attachments: self.attachments.clone(),
+            lists: self.lists.clone(),
             out_of_service_supported: self.out_of_service_supported,
             of: None,
             uid: self.uid.get().cloned(),

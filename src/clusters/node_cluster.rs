@@ -10,8 +10,9 @@ use remediator_api::views::{Machine, Node};
 use remediator_core::facts::{self, Lookup};
 
 use crate::api_call::within;
-use crate::clusters::attachments::AttachmentLooks;
-use crate::clusters::node_match::Searches;
+use crate::clusters::attachments::{self, AttachmentLooks};
+use crate::clusters::node_match::{self, Searches};
+use crate::clusters::not_ready::{self, NotReadyLists};
 use crate::watch::caches::Guarded;
 use crate::watch::indexed_store::IndexedStore;
 use crate::watch::lookup;
@@ -24,15 +25,33 @@ pub(crate) struct NodeCluster {
     pub(crate) client: Client,
     pub(crate) nodes: IndexedStore<Node>,
     pub(crate) lost_nodes: LostNodes,
-    /// Searches of its Nodes by this client.
-    pub(crate) searches: Searches,
-    /// Looks at its VolumeAttachments by this client.
-    pub(crate) attachments: AttachmentLooks,
+    pub(crate) lists: SharedLists,
     pub(crate) out_of_service_supported: bool,
     /// Of which Cluster; `None` for the daemon's own.
     pub(crate) of: Option<ClusterKey>,
     /// What tells it from every other cluster, where that may be read: the UID of its namespace kube-system.
     pub(crate) uid: Option<String>,
+}
+
+/// What is listed in one cluster, by one client, for everyone who asks at about the same time.
+#[derive(Clone)]
+pub(crate) struct SharedLists {
+    /// Searches of its Nodes.
+    pub(crate) searches: Searches,
+    /// Looks at its VolumeAttachments.
+    pub(crate) attachments: AttachmentLooks,
+    /// Which of its Nodes are not Ready.
+    pub(crate) not_ready: NotReadyLists,
+}
+
+impl SharedLists {
+    pub(crate) fn new() -> Self {
+        Self {
+            searches: Searches::new(node_match::LISTING),
+            attachments: attachments::looks(),
+            not_ready: not_ready::lists(),
+        }
+    }
 }
 
 impl std::fmt::Debug for NodeCluster {

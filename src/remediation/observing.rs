@@ -18,9 +18,11 @@ use crate::api_call::{ShellError, within};
 use crate::bmc_access::conversation::{Asker, Conversation};
 use crate::bmc_access::host::ResolvedHost;
 use crate::bmc_access::journalled;
+use crate::clusters::not_ready::NotReady;
 use crate::clusters::{attachments, node_of_host};
 use crate::fencing::cleanup;
 use crate::remediation::acting::Acting;
+use crate::remediation::admission;
 use crate::remediation::memory::Memory;
 use crate::snapshot::{host, live};
 
@@ -103,29 +105,38 @@ impl Acting<'_> {
                 .map(|resolved| resolved.host.clone())
                 .map_err(Clone::clone);
             let look = live::without_node(&self.context.sources, self.remediation, &self.nodes, &host);
-            memory.live_check = Some(self.with_fleet(Box::pin(look).await?));
+            let (look, not_ready) = tokio::try_join!(Box::pin(look), self.not_ready())?;
+            memory.live_check = Some(self.with_fleet(look, &not_ready));
             return Ok(());
         }
         let node = self.node_name();
         let look = live::look(&self.context.sources, self.remediation, &self.nodes, &node);
-        let (look, metadata) = Box::pin(look).await?;
+        let ((look, metadata), not_ready) = tokio::try_join!(Box::pin(look), self.not_ready())?;
         memory
             .observed
             .note_live_check(&look, self.context.sources.clock.now());
         memory.node_metadata = metadata;
-        memory.live_check = Some(self.with_fleet(look));
+        memory.live_check = Some(self.with_fleet(look, &not_ready));
         Ok(())
+    }
+
+    /// The Nodes of the host's cluster that are not Ready. Where that cluster cannot be asked, nothing is known.
+    async fn not_ready(&self) -> Result<NotReady, ShellError> {
+        match &self.nodes {
+            Ok(nodes) => admission::not_ready(&self.context.sources, nodes).await,
+            Err(_) => Ok(NotReady::default()),
+        }
     }
 
     /// A look, with what the brakes go by. Where the Node's cluster cannot be asked, nothing is known. A predecessor
     /// elsewhere may have begun with the host of this process: then another one has to take over.
-    fn with_fleet(&self, look: LiveCheck) -> LiveCheck {
+    fn with_fleet(&self, look: LiveCheck, not_ready: &NotReady) -> LiveCheck {
         let Ok(nodes) = &self.nodes else { return look };
         let sources = &self.context.sources;
         let known = self
             .context
             .admitted
-            .at_power_off(sources, self.remediation, nodes);
+            .at_power_off(sources, self.remediation, nodes, not_ready);
         if known.own_node.is_err() && self.remediation.phase() == Phase::PoweringOff {
             sources.lead.hand_over();
         }
@@ -276,7 +287,7 @@ impl Acting<'_> {
             // Volumes are detached after their pods are gone, so there is no need to look yet.
             return Ok(Reading { began, found });
         }
-        let attached = attachments::of_node(&nodes.attachments, &nodes.client, &node).await?;
+        let attached = attachments::of_node(&nodes.lists.attachments, &nodes.client, &node).await?;
         let staying = cleanup::claims_that_stay(&pods);
         for attachment in attached {
             let stays = match attachment.volume.as_deref() {

@@ -6,9 +6,9 @@ use std::sync::atomic::AtomicBool;
 use kube::Client;
 
 use crate::clock::Clock;
-use crate::clusters::node_match::{self, Searches};
+use crate::clusters::Clusters;
+use crate::clusters::node_cluster::SharedLists;
 use crate::clusters::workload::WorkloadClusters;
-use crate::clusters::{Clusters, attachments};
 use crate::leadership::lead::Lead;
 use crate::metal3;
 use crate::snapshot::host::{EndpointReads, LISTING_ENDPOINTS};
@@ -48,8 +48,7 @@ impl Sources {
             clock: clock.clone(),
             caches: caches.clone(),
             lost_nodes,
-            searches: Searches::new(node_match::LISTING),
-            attachments: attachments::looks(),
+            lists: SharedLists::new(),
             out_of_service_supported,
             workload,
             uid: Arc::default(),

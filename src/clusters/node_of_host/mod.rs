@@ -161,7 +161,7 @@ pub(crate) async fn live(
             Ok(ended.collect())
         }
     };
-    nodes.searches.ask(marks, search).await
+    nodes.lists.searches.ask(marks, search).await
 }
 
 #[cfg(test)]

@@ -5,8 +5,7 @@ use serde_json::json;
 use crate::clock::Clock;
 use remediator_core::identity::SystemUuid;
 
-use crate::clusters::attachments;
-use crate::clusters::node_match::{LISTING, Searches};
+use crate::clusters::node_cluster::SharedLists;
 use crate::clusters::node_of_host::*;
 use crate::watch::lost_nodes::LostNodes;
 use crate::watch::shared_cache::SharedCache;
@@ -127,8 +126,7 @@ async fn the_lease_of_a_node_is_looked_for_where_that_very_node_is() {
             client: kube::Client::try_from(config).unwrap(),
             nodes,
             lost_nodes: LostNodes::new(Clock::start()),
-            searches: Searches::new(LISTING),
-            attachments: attachments::looks(),
+            lists: SharedLists::new(),
             out_of_service_supported: true,
             of: of.map(key),
             uid: None,

@@ -3,8 +3,7 @@ use kube::config::Config;
 use kube::runtime::watcher::Event;
 use serde_json::json;
 
-use crate::clusters::attachments;
-use crate::clusters::node_match::{LISTING, Searches};
+use crate::clusters::node_cluster::SharedLists;
 use crate::clusters::workload::*;
 use crate::watch::shared_cache::SharedCache;
 
@@ -65,8 +64,7 @@ async fn leftover_taints_are_looked_for_where_they_could_be_removed() {
         client: clusters.0.client.clone(),
         nodes: store,
         lost_nodes: LostNodes::new(Clock::start()),
-        searches: Searches::new(LISTING),
-        attachments: attachments::looks(),
+        lists: SharedLists::new(),
         out_of_service_supported: true,
         of: Some(key.clone()),
         uid: None,

@@ -1,5 +1,7 @@
 //! What the brakes count.
 
+use std::collections::BTreeSet;
+
 use jiff::{SignedDuration, Timestamp};
 use remediator_api::views::cluster_api::ClusterKey;
 use remediator_core::brakes::Fleet;
@@ -18,7 +20,7 @@ impl Daemon {
         let remediation = there.0.as_ref().unwrap();
         let admitted = &remediator.admitted;
         admitted
-            .at_power_off(&remediator.sources, remediation, &nodes)
+            .at_power_off(&remediator.sources, remediation, &nodes, &BTreeSet::new())
             .fleet
     }
 

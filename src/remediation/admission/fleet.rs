@@ -9,6 +9,7 @@ use kube::ResourceExt as _;
 use remediator_api::PowerCycleRemediation;
 use remediator_api::remediation_policy::POLICY_NAME;
 use remediator_api::target_ref::begun;
+use remediator_api::views::Node;
 use remediator_core::admission::{Key, OfCluster, Remediation, Stage};
 use remediator_core::brakes::{Domain, FAILED_FOR, Fleet, Limits, OwnView};
 use remediator_core::journal::Subject;
@@ -16,17 +17,13 @@ use remediator_core::phase::Phase;
 
 use super::held::Held;
 use super::past;
-use super::remediations::stage;
+use super::remediations::{cluster_of_nodes, names_of, node_of, stage};
 use crate::clusters::node_cluster::NodeCluster;
 use crate::snapshot::Sources;
 use crate::snapshot::known_hosts::{Basis, HostsOfCluster};
 use crate::watch::caches::{self, Guarded, readable};
 use crate::watch::indexes::{NodeIndex, RemediationIndex, cluster_of, failed_at, power_offs, spans};
 use crate::watch::lookup;
-
-/// When there was last a storm in each cluster.
-#[derive(Debug, Default)]
-pub(super) struct Storms(BTreeMap<OfCluster, Timestamp>);
 
 /// The limits in force. Where they cannot be read nothing is begun anyway.
 pub(super) fn limits(sources: &Sources) -> Limits {
@@ -36,23 +33,12 @@ pub(super) fn limits(sources: &Sources) -> Limits {
     limits.unwrap_or_default()
 }
 
-/// The cluster of these Nodes.
-pub(super) fn cluster_of_nodes(nodes: &NodeCluster) -> OfCluster {
-    let cluster = nodes.of.as_ref();
-    cluster.map(|of| (of.namespace.clone(), of.name.clone()))
-}
-
-/// All names of the cluster of these Nodes: its limits hold for all of them together.
-pub(super) fn names_of(sources: &Sources, nodes: &NodeCluster) -> BTreeSet<OfCluster> {
-    let same = sources.clusters.under_every_name(nodes);
-    same.iter().map(cluster_of_nodes).collect()
-}
-
-/// What is there of one cluster beside a remediation; none where the whole cluster is looked at.
+/// What is there of one cluster beside a remediation; none where the whole cluster is looked at. Of Nodes that are not
+/// Ready by a list the cache may not know yet. Each counts as a host: that errs towards a storm.
 pub(super) fn fleet(
     (sources, limits): (&Sources, &Limits),
     own: Option<&Remediation>,
-    nodes: &NodeCluster,
+    (nodes, not_ready): (&NodeCluster, &BTreeSet<String>),
     held: &mut Held,
 ) -> Fleet {
     let now = sources.clock.now();
@@ -93,11 +79,12 @@ pub(super) fn fleet(
         };
         (name, domain)
     });
+    let not_seen = not_ready.iter().filter(|name| is_seen_ready(nodes, name)).count();
     let mut fleet = Fleet {
         hosts: known.hosts,
-        unhealthy_hosts: known.unhealthy,
+        unhealthy_hosts: known.unhealthy.saturating_add(not_seen),
         nodes: nodes.nodes.len(),
-        unhealthy: nodes.nodes.count(&NodeIndex::NotReady),
+        unhealthy: nodes.nodes.count(&NodeIndex::NotReady).saturating_add(not_seen),
         begun: others
             .begun()
             .saturating_add(admitted.len())
@@ -111,14 +98,20 @@ pub(super) fn fleet(
         last_storm: None,
     };
     if limits.is_storm(&fleet) {
-        held.storms.0.insert(cluster, now);
+        held.storms.insert(cluster, now);
     }
     fleet.last_storm = names
         .iter()
-        .filter_map(|name| held.storms.0.get(name))
+        .filter_map(|name| held.storms.get(name))
         .max()
         .copied();
     fleet
+}
+
+/// Whether the cache has a Node as Ready, or does not know it.
+fn is_seen_ready(nodes: &NodeCluster, name: &str) -> bool {
+    let seen = nodes.find(name);
+    seen.is_none_or(|node| node.0.as_ref().is_ok_and(Node::is_ready))
 }
 
 /// Whether it may be this process that cannot see.
@@ -182,14 +175,6 @@ fn has_rebooted(nodes: &NodeCluster, subject: &Subject) -> bool {
         .filter(|node| node.is_ready())
         .map(|node| &node.status.node_info.boot_id);
     boot.is_some_and(|boot| subject.boot_before() != Some(boot.as_str()))
-}
-
-/// The Node among what a remediation works on.
-pub(super) fn node_of(keys: &BTreeSet<Key>) -> Option<&str> {
-    keys.iter().find_map(|key| match key {
-        Key::Node { name, .. } => Some(name.as_str()),
-        Key::Host(_) | Key::Bmc(_) | Key::Machine { .. } | Key::ControlPlane { .. } => None,
-    })
 }
 
 /// The other remediations of a cluster.

@@ -7,6 +7,7 @@ mod own_node;
 mod past;
 mod remediations;
 
+use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
@@ -23,10 +24,11 @@ use remediator_core::facts::Obstacle;
 use remediator_core::journal::Subject;
 use remediator_core::phase::{Phase, Reason};
 
+use crate::api_call::ShellError;
 use crate::bmc_access::host::ResolvedHost;
 use crate::clusters::node_cluster::NodeCluster;
-use crate::remediation::admission::held::Held;
-use crate::remediation::admission::past::SentPowerOff;
+use crate::clusters::not_ready::{self, NotReady};
+use crate::remediation::admission::held::{Held, SentPowerOff};
 use crate::remediation::admission::remediations::{of_caches, others, placed, wanting};
 use crate::snapshot::Sources;
 use crate::snapshot::remediation_history::unreadable_remediations;
@@ -107,7 +109,8 @@ impl Admitted {
         self.decide(&own, |held| {
             let now = sources.clock.now();
             let power_offs_of_host = past::of_host(sources, held, &own, now);
-            let fleet = nodes.map(|nodes| fleet::fleet((sources, &limits), Some(&own), &nodes, held));
+            let fleet = nodes
+                .map(|nodes| fleet::fleet((sources, &limits), Some(&own), (&nodes, &BTreeSet::new()), held));
             // Only what has asked has another replica take over: the rest may never come to that.
             let heeds_own_node = own.asks || held.on_own_node.has_asked(&own.uid, now);
             Surroundings {
@@ -138,7 +141,12 @@ impl Admitted {
     pub(crate) fn brakes(&self, sources: &Sources) -> Result<String, Obstacle> {
         let (limits, now) = (fleet::limits(sources), sources.clock.now());
         let nodes = sources.clusters.own_nodes();
-        let fleet = fleet::fleet((sources, &limits), None, &nodes, &mut self.lock());
+        let fleet = fleet::fleet(
+            (sources, &limits),
+            None,
+            (&nodes, &BTreeSet::new()),
+            &mut self.lock(),
+        );
         let used = limits.describe(&fleet, now);
         match limits.allow(&fleet, &Claim::default(), now) {
             Ok(()) => Ok(used),
@@ -146,12 +154,14 @@ impl Admitted {
         }
     }
 
-    /// What the power-off of a remediation that has begun is judged by, right before it.
+    /// What the power-off of a remediation that has begun is judged by, right before it, with the Nodes that are
+    /// [`not_ready`].
     pub(crate) fn at_power_off(
         &self,
         sources: &Sources,
         remediation: &PowerCycleRemediation,
         nodes: &NodeCluster,
+        not_ready: &BTreeSet<String>,
     ) -> AtPowerOff {
         let limits = fleet::limits(sources);
         let known = sources.caches.domain_label.tells(&limits.domain_label);
@@ -164,7 +174,12 @@ impl Admitted {
             ..own.claim()
         };
         AtPowerOff {
-            fleet: fleet::fleet((sources, &limits), Some(&own), nodes, &mut self.lock()),
+            fleet: fleet::fleet(
+                (sources, &limits),
+                Some(&own),
+                (nodes, not_ready),
+                &mut self.lock(),
+            ),
             claim,
             own_node: known.and(own_node::of(sources).map_or(Ok(()), |node| node.allows(&own.keys))),
         }
@@ -188,7 +203,7 @@ impl Admitted {
         let (limits, now) = (fleet::limits(sources), sources.clock.now());
         let nodes = sources.clusters.own_nodes();
         let mut held = self.lock();
-        let mut fleet = fleet::fleet((sources, &limits), None, &nodes, &mut held);
+        let mut fleet = fleet::fleet((sources, &limits), None, (&nodes, &BTreeSet::new()), &mut held);
         fleet.domains = fleet::domains_at_work((sources, &limits), &nodes, &held);
         let told = limits.told(&fleet, now);
         let used = UsedLimits {
@@ -291,6 +306,15 @@ impl Admitted {
     pub(crate) fn withdraw(&self, uid: &str) {
         self.lock().remove(uid);
     }
+}
+
+/// The Nodes that are not Ready, by a list: the watch may lag, most of all in a storm. None is made where there can be
+/// no storm.
+pub(crate) async fn not_ready(sources: &Sources, nodes: &NodeCluster) -> Result<NotReady, ShellError> {
+    if !fleet::limits(sources).knows_storms_of(nodes.nodes.len()) {
+        return Ok(NotReady::default());
+    }
+    not_ready::list(&nodes.lists.not_ready, &nodes.client).await
 }
 
 /// The host of a journal. One whose UUID cannot be read any more is known by what stands there.

@@ -3,6 +3,7 @@
 
 mod bystanders;
 mod domains;
+mod lag;
 mod storm;
 
 use std::time::Duration;

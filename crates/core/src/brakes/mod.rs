@@ -234,6 +234,11 @@ impl Limits {
         self.storm(fleet).is_some()
     }
 
+    /// Whether there can be a storm among so many Nodes.
+    pub fn knows_storms_of(&self, nodes: usize) -> bool {
+        self.unhealthy.of(nodes, FEW_UNHEALTHY) < nodes
+    }
+
     /// What is a storm, with how many are unhealthy of how many, and how many may be.
     fn storm(&self, fleet: &Fleet) -> Option<(&'static str, usize, usize, usize)> {
         let of = [

@@ -14,9 +14,7 @@ use remediator_api::views::Node;
 use remediator_api::views::cluster_api::ClusterKey;
 
 use crate::api_call::within;
-use crate::clusters::attachments;
-use crate::clusters::node_cluster::{NodeCluster, cluster_uid, supports_out_of_service};
-use crate::clusters::node_match::{LISTING, Searches};
+use crate::clusters::node_cluster::{NodeCluster, SharedLists, cluster_uid, supports_out_of_service};
 use crate::clusters::workload::load::Load;
 use crate::clusters::workload::{Change, NODES_PAGE, Shared, kubeconfig};
 use crate::leadership::lead::Lead;
@@ -137,8 +135,7 @@ impl Keeper {
             client,
             nodes: store,
             lost_nodes: self.lost_nodes.clone(),
-            searches: Searches::new(LISTING),
-            attachments: attachments::looks(),
+            lists: SharedLists::new(),
             out_of_service_supported,
             of: Some(self.key.clone()),
             uid,
