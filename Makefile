@@ -88,20 +88,24 @@ simulator-bench: ## Measure how long fleets of BMCs take to start, and how much 
 	@cargo build --release --bin bmc-simulator
 	@bmc-simulator/bench.sh $(HOSTS)
 
+.PHONY: scale-bench
+scale-bench: prerequisites ## Memory and processor time of the daemon among many hosts (HOSTS="100 1000 10000")
+	@cargo build --release --bin baremetal-remediator
+	@cargo bench --quiet --bench scale -- $(HOSTS)
+
 .PHONY: ipmi-bench
 ipmi-bench: ## Read the power of many simulated BMCs over IPMI, by the driver and by ipmipower (BMCS=256 HUNG=16)
-	@cargo build --release --example ipmi-status
-	@ulimit -n 8192; cargo run --quiet --release --example ipmi-status -- $(BMCS) $(HUNG)
+	@ulimit -n 8192; cargo bench --quiet --bench ipmi-status -- $(BMCS) $(HUNG)
 
 .PHONY: fencing-bench
 fencing-bench: ## Power a simulated host by fence_redfish, fence_ipmilan, ipmipower and the daemon's code, side by side
-	@cargo build --release --bin baremetal-remediator --example fencing
-	@cargo run --quiet --release --example fencing
+	@cargo build --release --bin baremetal-remediator
+	@cargo bench --quiet --bench fencing
 
 .PHONY: hostile-bench
 hostile-bench: ## Read 100 good BMCs alone and beside 100 hostile ones: latency and memory
-	@cargo build --release --bin bmc-simulator --example hostile
-	@ulimit -n 8192; taskset -c 0 cargo run --quiet --release --example hostile
+	@cargo build --release --bin bmc-simulator
+	@ulimit -n 8192; taskset -c 0 cargo bench --quiet --bench hostile
 
 .PHONY: peers
 peers: ## Install the BMC emulators, fence agents and the Ironic of others that tests run against

@@ -1,7 +1,7 @@
 //! How long it takes to read the power of many simulated BMCs at once over IPMI, by the daemon's driver and
 //! by FreeIPMI's ipmipower, in turn and against the same BMCs; then with some BMCs that hang.
 //!
-//! `make ipmi-bench`, or `cargo run --release --example ipmi-status -- [BMCS [HUNG]]`.
+//! `make ipmi-bench`, or `cargo bench --bench ipmi-status -- [BMCS [HUNG]]`.
 
 #![allow(clippy::print_stdout, reason = "it prints what it measured")]
 
@@ -34,7 +34,9 @@ struct Run {
 }
 
 fn main() -> Result<()> {
-    let mut numbers = std::env::args().skip(1).map(|text| text.parse::<usize>());
+    // Cargo adds an option of its own.
+    let asked = std::env::args().skip(1).filter(|text| text != "--bench");
+    let mut numbers = asked.map(|text| text.parse::<usize>());
     let bmcs = numbers.next().transpose().context("BMCS")?.unwrap_or(256);
     let hung = numbers.next().transpose().context("HUNG")?.unwrap_or(16);
     ensure!(

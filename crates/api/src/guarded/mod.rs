@@ -8,9 +8,10 @@ use std::borrow::Cow;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use kube::Resource;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::keys;
 
@@ -71,7 +72,13 @@ pub(crate) fn has_strategy(metadata: &ObjectMeta) -> bool {
 
 impl<'de, K: DeserializeOwned> Deserialize<'de> for Guarded<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = Value::deserialize(deserializer)?;
+        // A Node is mostly what is not read of it, so it is not built as a whole.
+        let text = Box::<RawValue>::deserialize(deserializer)?;
+        if let Ok(object) = serde_json::from_str(text.get()) {
+            return Ok(Self(Ok(object)));
+        }
+        // Once more, to name the field.
+        let value: Value = serde_json::from_str(text.get()).map_err(D::Error::custom)?;
         Ok(Self(serde_path_to_error::deserialize(&value).map_err(|error| {
             let metadata = value.get("metadata").map(ObjectMeta::deserialize);
             let metadata = metadata.and_then(Result::ok).unwrap_or_default();

@@ -1,0 +1,206 @@
+//! Hosts as a large cluster has them: a Node, a Machine, a BMCEndpoint each, and a MachineHealthCheck for a hundred.
+
+use anyhow::{Context as _, Result};
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use harness::Cluster;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Node;
+use kube::Client;
+use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
+use kube::core::{ApiResource, GroupVersionKind};
+use remediator_api::{BMCEndpoint, keys};
+use serde_json::{Value, json};
+
+/// Objects that are made at once.
+const AT_ONCE: usize = 64;
+const NAMESPACE: &str = "openshift-machine-api";
+/// Hosts of a MachineHealthCheck.
+const CHECKED: usize = 100;
+
+/// Who is reported.
+pub(crate) struct Fleet {
+    nodes: Api<Node>,
+    hosts: usize,
+}
+
+/// Makes the objects of all hosts.
+pub(crate) async fn create(cluster: &Cluster, hosts: usize) -> Result<Fleet> {
+    let client = cluster.client().await?;
+    world::install::ensure_namespace(&client, NAMESPACE).await?;
+    let (nodes, endpoints) = (
+        Api::<Node>::all(client.clone()),
+        Api::<BMCEndpoint>::namespaced(client.clone(), NAMESPACE),
+    );
+    let (machines, checks) = (
+        machine_api(&client, "Machine"),
+        machine_api(&client, "MachineHealthCheck"),
+    );
+    let made = stream::iter(0..hosts).map(Ok::<_, anyhow::Error>);
+    made.try_for_each_concurrent(AT_ONCE, |host| {
+        let (nodes, endpoints, machines, checks) = (&nodes, &endpoints, &machines, &checks);
+        async move {
+            let params = PostParams::default();
+            nodes
+                .create(&params, &serde_json::from_value(node(host))?)
+                .await?;
+            endpoints
+                .create(&params, &serde_json::from_value(endpoint(host))?)
+                .await?;
+            machines
+                .create(&params, &serde_json::from_value(machine(host))?)
+                .await?;
+            let status = Patch::Merge(json!({"status": {
+                "phase": "Running", "nodeRef": {"kind": "Node", "name": name(host)},
+            }}));
+            machines
+                .patch_status(&name(host), &PatchParams::default(), &status)
+                .await?;
+            if host % CHECKED == 0 {
+                checks
+                    .create(&params, &serde_json::from_value(check(host / CHECKED))?)
+                    .await?;
+            }
+            Ok(())
+        }
+    })
+    .await?;
+    Ok(Fleet { nodes, hosts })
+}
+
+impl Fleet {
+    /// Has healthy Nodes report, one after the other.
+    pub(crate) async fn report(&self, reports: usize) -> Result<()> {
+        let reports = stream::iter(0..reports).map(|number| {
+            let status = json!({"status": {"conditions": conditions()}});
+            let name = name(number % self.hosts);
+            async move {
+                let patch = Patch::Strategic(status);
+                self.nodes
+                    .patch_status(&name, &PatchParams::default(), &patch)
+                    .await
+            }
+        });
+        let reported = reports
+            .buffer_unordered(AT_ONCE)
+            .try_for_each(|_| async { Ok(()) });
+        reported.await.context("a Node could not report")
+    }
+}
+
+fn machine_api(client: &Client, kind: &str) -> Api<DynamicObject> {
+    let kind = GroupVersionKind::gvk("machine.openshift.io", "v1beta1", kind);
+    Api::namespaced_with(client.clone(), NAMESPACE, &ApiResource::from_gvk(&kind))
+}
+
+fn name(host: usize) -> String {
+    format!("worker-{host:05}.rack-{:03}.example.com", host / 40)
+}
+
+fn machine(host: usize) -> Value {
+    json!({
+        "apiVersion": "machine.openshift.io/v1beta1", "kind": "Machine",
+        "metadata": {"name": name(host), "namespace": NAMESPACE, "labels": {
+            "machine.openshift.io/cluster-api-cluster": "example", "machine.openshift.io/cluster-api-machine-role": "worker",
+            "machine.openshift.io/cluster-api-machine-type": "worker", "group": format!("group-{}", host / CHECKED),
+        }},
+        "spec": {"providerID": format!("baremetalhost:///openshift-machine-api/{}/{host:012}", name(host)),
+            "providerSpec": {"value": {"image": {"url": "http://images.example.com/rhcos.qcow2"}, "userData": {"name": "worker"}}}},
+    })
+}
+
+fn endpoint(host: usize) -> Value {
+    json!({
+        "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "BMCEndpoint",
+        "metadata": {"name": name(host), "namespace": NAMESPACE},
+        "spec": {
+            "machineName": name(host),
+            "address": format!("redfish+https://10.{}.{}.{}/redfish/v1/Systems/1", host >> 16, host >> 8 & 255, host & 255),
+            "credentialsSecret": {"name": format!("{}-bmc", name(host))},
+            "systemUUID": uuid(host),
+            "tls": {"fingerprints": [format!("{host:064x}")]},
+        },
+    })
+}
+
+fn check(number: usize) -> Value {
+    json!({
+        "apiVersion": "machine.openshift.io/v1beta1", "kind": "MachineHealthCheck",
+        "metadata": {"name": format!("group-{number}"), "namespace": NAMESPACE,
+            "annotations": {keys::STRATEGY_ANNOTATION: keys::STRATEGY_EXTERNAL_BAREMETAL}},
+        "spec": {"selector": {"matchLabels": {"group": format!("group-{number}")}}, "maxUnhealthy": "40%",
+            "unhealthyConditions": [
+                {"type": "Ready", "status": "False", "timeout": "300s"},
+                {"type": "Ready", "status": "Unknown", "timeout": "300s"},
+            ]},
+    })
+}
+
+fn uuid(host: usize) -> String {
+    format!("4c4c4544-0042-3510-8052-{host:012x}")
+}
+
+fn node(host: usize) -> Value {
+    let mut labels: serde_json::Map<String, Value> = (0..54)
+        .map(|label| {
+            (
+                format!("feature.node.example.com/cpu-feature-{label}"),
+                json!("true"),
+            )
+        })
+        .collect();
+    labels.extend([
+        ("kubernetes.io/hostname".to_owned(), json!(name(host))),
+        (
+            "topology.kubernetes.io/zone".to_owned(),
+            json!(format!("zone-{}", host % 10)),
+        ),
+    ]);
+    let digest = |image: usize| {
+        format!(
+            "quay.example.com/release/component-{image}@sha256:{:064x}",
+            image + 1
+        )
+    };
+    let images: Vec<Value> = (0..50)
+        .map(|image| {
+            json!({"names": [digest(image), format!("quay.example.com/release/component-{image}:v1")],
+            "sizeBytes": 123_456_789})
+        })
+        .collect();
+    json!({
+        "apiVersion": "v1", "kind": "Node",
+        "metadata": {"name": name(host), "labels": labels, "annotations": {
+            "machine.openshift.io/machine": format!("{NAMESPACE}/{}", name(host)),
+            "volumes.kubernetes.io/controller-managed-attach-detach": "true",
+        }},
+        "spec": {},
+        "status": {
+            "capacity": {"cpu": "64", "memory": "527952412Ki", "pods": "250"},
+            "allocatable": {"cpu": "63500m", "memory": "526801436Ki", "pods": "250"},
+            "addresses": [{"type": "InternalIP", "address": "192.0.2.1"}, {"type": "Hostname", "address": name(host)}],
+            "conditions": conditions(),
+            "images": images,
+            "nodeInfo": {
+                "architecture": "amd64", "bootID": uuid(host), "containerRuntimeVersion": "cri-o://1.33.1",
+                "kernelVersion": "5.14.0-570.el9.x86_64", "kubeProxyVersion": "", "kubeletVersion": "v1.33.2",
+                "machineID": format!("{host:032x}"), "operatingSystem": "linux", "osImage": "Red Hat Enterprise Linux CoreOS",
+                "systemUUID": uuid(host),
+            },
+        },
+    })
+}
+
+/// As a kubelet reports them that is well.
+fn conditions() -> Value {
+    let now = Timestamp::now();
+    let of = ["MemoryPressure", "DiskPressure", "PIDPressure", "Ready"].map(|of| {
+        let (status, reason) = if of == "Ready" {
+            ("True", "KubeletReady")
+        } else {
+            ("False", "KubeletHasSufficient")
+        };
+        json!({"type": of, "status": status, "reason": reason, "message": "kubelet is posting ready status",
+            "lastHeartbeatTime": now, "lastTransitionTime": "2026-01-01T00:00:00Z"})
+    });
+    json!(of)
+}

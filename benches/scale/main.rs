@@ -1,0 +1,172 @@
+//! What the daemon costs among many hosts: memory at rest and at its peak, the time until it may decide and the
+//! processor's until it rests, and the processor's for each report of a healthy Node.
+//!
+//! `make scale-bench HOSTS="100 1000 10000"`. etcd and the API server are real; Nodes are of realistic size (50 images,
+//! 60 labels). BMCs are not asked. The last lines are for machines, one JSON object for each number of hosts.
+
+#![allow(
+    clippy::print_stdout,
+    clippy::arithmetic_side_effects,
+    clippy::cast_precision_loss,
+    reason = "it prints what it measured"
+)]
+
+mod fleet;
+mod process;
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use harness::process::ChildDaemon;
+use harness::{ControlPlane, Options};
+use kube::Client;
+use serde_json::json;
+use world::conditions;
+use world::daemon::policies;
+
+use self::process::Usage;
+
+/// Reports that are made to measure what one costs.
+const REPORTS: usize = 2_000;
+/// A daemon that used less of a processor than this in [`LOOK`] rests.
+const REST: Duration = Duration::from_millis(10);
+const LOOK: Duration = Duration::from_secs(1);
+/// The longest that anything may take.
+const PATIENCE: Duration = Duration::from_mins(10);
+
+struct Measured {
+    hosts: usize,
+    /// From the start of the process until the admission of remediations is told to be open.
+    decides_after: Duration,
+    /// From there until it rests.
+    rests_after: Duration,
+    start: Usage,
+    at_rest: Usage,
+    per_report: Duration,
+    after_reports: Usage,
+}
+
+fn main() -> Result<()> {
+    // Cargo adds an option of its own.
+    let asked = std::env::args().skip(1).filter(|text| text != "--bench");
+    let sizes = asked.map(|text| {
+        text.parse()
+            .with_context(|| format!("HOSTS has {text:?} in it, not a number"))
+    });
+    let mut sizes = sizes.collect::<Result<Vec<usize>>>()?;
+    if sizes.is_empty() {
+        sizes = vec![100, 1_000, 10_000];
+    }
+    let runtime = tokio::runtime::Runtime::new()?;
+    let mut all = Vec::new();
+    println!(
+        "{:>8} {:>10} {:>10} {:>12} {:>12} {:>12} {:>14}",
+        "hosts", "decides", "CPU start", "rests after", "RSS at rest", "RSS peak", "CPU / report"
+    );
+    for hosts in sizes {
+        let measured = runtime.block_on(measure(hosts))?;
+        print_row(&measured);
+        all.push(measured);
+    }
+    for measured in &all {
+        println!("{}", for_machines(measured));
+    }
+    Ok(())
+}
+
+async fn measure(hosts: usize) -> Result<Measured> {
+    let options = Options {
+        controller_manager: None,
+        apiserver_arguments: vec!["--max-requests-inflight=2000".to_owned()],
+        ..Options::default()
+    };
+    let cluster = ControlPlane::start(options).await?;
+    world::install::install(&cluster).await?;
+    let fleet = fleet::create(&cluster, hosts).await?;
+    let policy = json!({"bmc": {"allowedNetworks": ["10.0.0.0/8"], "readiness": {"interval": "off"}},
+        "healthChecker": "Auto", "limits": {"startupHold": "0s"}});
+    let client = cluster.client().await?;
+    world::daemon::set_policy(&client, policy).await?;
+
+    let began = Instant::now();
+    let daemon = world::daemon::start(&cluster, env!("CARGO_BIN_EXE_baremetal-remediator"), "info")?;
+    allows_remediations(&client).await?;
+    let decides_after = began.elapsed();
+    let (start, rests_after) = rests(&daemon).await?;
+    let at_rest = process::usage(daemon.pid())?;
+
+    let before = process::usage(daemon.pid())?;
+    fleet.report(REPORTS).await?;
+    rests(&daemon).await?;
+    let after_reports = process::usage(daemon.pid())?;
+    let used = after_reports.cpu.saturating_sub(before.cpu);
+    drop(daemon);
+    cluster.stop().await?;
+    Ok(Measured {
+        hosts,
+        decides_after,
+        rests_after,
+        start,
+        at_rest,
+        per_report: used / u32::try_from(REPORTS)?,
+        after_reports,
+    })
+}
+
+/// The policy says that remediations may begin: every cache is filled.
+async fn allows_remediations(client: &Client) -> Result<()> {
+    let allowed = conditions::until(
+        policies(client),
+        "default",
+        "RemediationAllowed",
+        PATIENCE,
+        |condition| condition.status == "True",
+    );
+    allowed.await?;
+    Ok(())
+}
+
+/// Waits until the daemon does nothing; answers what it had used by then, and how long that took.
+async fn rests(daemon: &ChildDaemon) -> Result<(Usage, Duration)> {
+    let began = Instant::now();
+    let mut last = process::usage(daemon.pid())?;
+    loop {
+        tokio::time::sleep(LOOK).await;
+        let now = process::usage(daemon.pid())?;
+        if now.cpu.saturating_sub(last.cpu) < REST {
+            return Ok((last, began.elapsed().saturating_sub(LOOK)));
+        }
+        last = now;
+        ensure!(began.elapsed() < PATIENCE, "it does not come to rest");
+    }
+}
+
+fn print_row(measured: &Measured) {
+    println!(
+        "{:>8} {:>8.2} s {:>8.2} s {:>10.1} s {:>8.1} MiB {:>8.1} MiB {:>11.3} ms",
+        measured.hosts,
+        measured.decides_after.as_secs_f64(),
+        measured.start.cpu.as_secs_f64(),
+        measured.rests_after.as_secs_f64(),
+        mebibytes(measured.at_rest.resident),
+        mebibytes(measured.after_reports.peak),
+        measured.per_report.as_secs_f64() * 1_000.0,
+    );
+}
+
+fn for_machines(measured: &Measured) -> serde_json::Value {
+    json!({
+        "hosts": measured.hosts,
+        "decidesAfterSeconds": measured.decides_after.as_secs_f64(),
+        "startCpuSeconds": measured.start.cpu.as_secs_f64(),
+        "restsAfterSeconds": measured.rests_after.as_secs_f64(),
+        "residentBytes": measured.at_rest.resident,
+        "residentAfterReportsBytes": measured.after_reports.resident,
+        "peakBytes": measured.after_reports.peak,
+        "cpuSecondsPerReport": measured.per_report.as_secs_f64(),
+    })
+}
+
+fn mebibytes(bytes: u64) -> f64 {
+    bytes as f64 / 1_048_576.0
+}
