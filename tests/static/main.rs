@@ -1,6 +1,7 @@
 //! What the checkout must be like, without running anything for long.
 
 mod core_purity;
+mod deploy;
 mod invariants;
 mod manifests;
 mod rooms;
