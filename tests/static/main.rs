@@ -2,6 +2,7 @@
 
 mod core_purity;
 mod deploy;
+mod image;
 mod invariants;
 mod manifests;
 mod rooms;
