@@ -9,6 +9,7 @@ SUSHY := tests/peers/install-sushy.sh
 IRONIC := tests/peers/install-ironic.sh
 UPSTREAM := tests/upstream/build.sh
 IPMI_PEERS := tests/peers/install-ipmi.sh
+DEPLOY_TOOLS := tests/deploy/tools.sh
 SIMULATOR_TOOLS := bmc-simulator/conformance/install.sh
 
 .PHONY: help
@@ -48,7 +49,7 @@ fault-matrix: prerequisites ## Every fault at every call of the daemon, hours (P
 	cargo test --no-fail-fast --test stories fault_matrix::$(if $(PLAN)$(SCENARIO),whatever) -- --nocapture --test-threads=100
 
 .PHONY: check
-check: ## Formatting, lints, generated files, licences
+check: deploy-tools ## Formatting, lints, generated files, licences
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo test --quiet --test static
@@ -64,8 +65,9 @@ mutants: ## Drop a check or swap an order of the protocol, one at a time, and de
 	@tests/mutants.py --share '$(or $(SHARE),1/1)' --only '$(ONLY)'
 
 .PHONY: manifests
-manifests: ## Write the CustomResourceDefinitions into deploy/crds
+manifests: ## Write the CustomResourceDefinitions into deploy/crds, and deploy/install.yaml
 	cargo run --quiet --bin baremetal-remediator -- manifests --out deploy/crds
+	tests/deploy/render.sh
 
 .PHONY: prerequisites
 prerequisites: control-plane foreign-crds
@@ -77,6 +79,10 @@ control-plane: ## Build etcd, kube-apiserver and kube-controller-manager (minute
 .PHONY: foreign-crds
 foreign-crds: ## Fetch the CustomResourceDefinitions of metal3 and Cluster API
 	@$(FOREIGN_CRDS) >/dev/null
+
+.PHONY: deploy-tools
+deploy-tools: ## Build kustomize, Helm and linters, which judge deploy/ (minutes the first time)
+	@$(DEPLOY_TOOLS) >/dev/null
 
 .PHONY: simulator-conformance
 simulator-conformance: ## Let tools of others judge bmc-simulator, and print a table

@@ -86,7 +86,7 @@ pub(crate) async fn run(settings: Settings, stop: impl Future<Output = ()>) -> a
     serve(settings.metrics_address, &metrics, &mut tasks).await?;
     let (config, api_server) = api_call::config()
         .await
-        .context("no usable cluster configuration")?;
+        .context("no usable cluster configuration; run in a Pod with a ServiceAccount, or set KUBECONFIG")?;
     let clock = Clock::start();
     let mut elected = tokio::select! {
         () = &mut stop => return Ok(()),

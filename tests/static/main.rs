@@ -1,6 +1,8 @@
 //! What the checkout must be like, without running anything for long.
 
 mod core_purity;
+mod deploy;
+mod image;
 mod invariants;
 mod manifests;
 mod rooms;

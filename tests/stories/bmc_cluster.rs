@@ -247,15 +247,15 @@ async fn a_host_that_a_cycle_powered_off_is_not_left_to_a_remediation_that_waits
     Ok(())
 }
 
-/// A person who may do what `plan` needs, and read the Secrets of the namespace.
+/// A person who may do what `plan` needs, and read the logins of the namespace.
 async fn person(world: &World) -> Result<PathBuf> {
     let name = world.prefix.as_str();
     install::allow_planning(&world.client, name).await?;
+    install::ship_the_role_for_bmc(&world.client).await?;
     let binding: RoleBinding = serde_json::from_value(json!({
         "metadata": {"name": name},
         "roleRef": {
-            "apiGroup": "rbac.authorization.k8s.io", "kind": "Role",
-            "name": "baremetal-remediator-bmc-credentials",
+            "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "baremetal-remediator-bmc",
         },
         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": name}],
     }))?;

@@ -20,6 +20,7 @@ mod fault_matrix;
 mod ground_truth;
 mod health_checker;
 mod history;
+mod installation;
 mod invariants;
 mod leadership;
 mod main_job;

@@ -225,6 +225,6 @@ fn pem_text(place: &str, bytes: &[u8]) -> Result<ServerTrust, Obstacle> {
 fn not_allowed(what: &str, namespace: &str) -> String {
     format!(
         "this daemon's role does not let it read {what} in namespace {namespace}; apply \
-         components/bmc-namespace there"
+         per-namespace/bmc-credentials there"
     )
 }

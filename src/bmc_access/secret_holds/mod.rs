@@ -251,7 +251,7 @@ impl BmcAccess {
             tracing::info!(
                 namespace,
                 "the role does not let Secrets of BMCs be held against deletion while a host is off; apply \
-                 components/bmc-secrets-held in the namespace to have that"
+                 per-namespace/bmc-secrets-held in the namespace to have that"
             );
         }
     }

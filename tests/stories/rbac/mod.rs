@@ -131,8 +131,8 @@ async fn the_shipped_role_is_exactly_what_is_used() -> world::Outcome {
     exercise(&world).await?;
     let granted = granted(&[
         "deploy/base/rbac.yaml",
-        "deploy/components/bmc-namespace/rbac.yaml",
-        "deploy/components/bmc-secrets-held/rbac.yaml",
+        "deploy/per-namespace/bmc-credentials/rbac.yaml",
+        "deploy/per-namespace/bmc-secrets-held/rbac.yaml",
         "deploy/components/node-deletion/rbac.yaml",
         "deploy/components/machine-deletion/rbac.yaml",
         "deploy/components/medik8s-leases/rbac.yaml",
@@ -184,7 +184,7 @@ fn the_shipped_role_has_no_wildcard_and_no_way_to_all_secrets() -> Result<()> {
         "deploy/components/node-deletion/rbac.yaml",
         "deploy/components/machine-deletion/rbac.yaml",
     ])?;
-    let in_namespaces = granted(&["deploy/components/bmc-namespace/rbac.yaml"])?;
+    let in_namespaces = granted(&["deploy/per-namespace/bmc-credentials/rbac.yaml"])?;
     let among_leases = granted(&["deploy/components/medik8s-leases/rbac.yaml"])?;
 
     assert!(among_leases.iter().all(|(_, resource, _)| resource == "leases"));
@@ -221,7 +221,7 @@ fn the_shipped_role_has_no_wildcard_and_no_way_to_all_secrets() -> Result<()> {
         BTreeSet::from(["get"]),
         "Secrets and ConfigMaps are read by name and never listed"
     );
-    let held = granted(&["deploy/components/bmc-secrets-held/rbac.yaml"])?;
+    let held = granted(&["deploy/per-namespace/bmc-secrets-held/rbac.yaml"])?;
     let patch = ("", "secrets", "patch");
     let patch = (patch.0.to_owned(), patch.1.to_owned(), patch.2.to_owned());
     assert_eq!(held, BTreeSet::from([patch]), "Secrets are held by name");

@@ -181,6 +181,11 @@ pub async fn allow_planning(client: &Client, user: &str) -> Result<()> {
     apply(&Api::<ClusterRoleBinding>::all(client.clone()), binding).await
 }
 
+/// What deploy/components/bmc-command has for whoever runs `bmc`, bound to nobody.
+pub async fn ship_the_role_for_bmc(client: &Client) -> Result<()> {
+    apply_cluster_roles(client, "deploy/components/bmc-command/rbac.yaml").await
+}
+
 async fn apply_cluster_roles(client: &Client, file: &str) -> Result<()> {
     for document in read_documents(&repository().join(file))? {
         match document.get("kind").and_then(serde_json::Value::as_str) {
@@ -194,14 +199,24 @@ async fn apply_cluster_roles(client: &Client, file: &str) -> Result<()> {
     Ok(())
 }
 
-/// What deploy/components/bmc-namespace gives the daemon in a namespace.
+/// What deploy/per-namespace/bmc-credentials gives the daemon in a namespace.
 pub async fn allow_secrets(client: &Client, namespace: &str) -> Result<()> {
-    apply_roles(client, namespace, "deploy/components/bmc-namespace/rbac.yaml").await
+    apply_roles(
+        client,
+        namespace,
+        "deploy/per-namespace/bmc-credentials/rbac.yaml",
+    )
+    .await
 }
 
-/// What deploy/components/bmc-secrets-held gives the daemon in a namespace.
+/// What deploy/per-namespace/bmc-secrets-held gives the daemon in a namespace.
 pub async fn allow_holding_secrets(client: &Client, namespace: &str) -> Result<()> {
-    apply_roles(client, namespace, "deploy/components/bmc-secrets-held/rbac.yaml").await
+    apply_roles(
+        client,
+        namespace,
+        "deploy/per-namespace/bmc-secrets-held/rbac.yaml",
+    )
+    .await
 }
 
 /// What a file gives the daemon in a namespace.

@@ -43,6 +43,7 @@ pub mod park;
 pub mod pool;
 pub mod record;
 pub mod refusal;
+pub mod rendered;
 pub mod truth;
 pub mod upstream;
 
