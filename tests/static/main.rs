@@ -4,3 +4,4 @@ mod core_purity;
 mod invariants;
 mod manifests;
 mod rooms;
+mod settings;
