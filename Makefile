@@ -9,6 +9,7 @@ SUSHY := tests/peers/install-sushy.sh
 IRONIC := tests/peers/install-ironic.sh
 UPSTREAM := tests/upstream/build.sh
 IPMI_PEERS := tests/peers/install-ipmi.sh
+PROMTOOL := tests/peers/install-promtool.sh
 SIMULATOR_TOOLS := bmc-simulator/conformance/install.sh
 
 .PHONY: help
@@ -104,8 +105,9 @@ hostile-bench: ## Read 100 good BMCs alone and beside 100 hostile ones: latency 
 	@ulimit -n 8192; taskset -c 0 cargo run --quiet --release --example hostile
 
 .PHONY: peers
-peers: ## Install the BMC emulators, fence agents and the Ironic of others that tests run against
+peers: ## Install the BMC emulators, fence agents, Ironic and promtool of others that tests run against
 	@$(SUSHY)
 	@$(IRONIC)
 	@$(SIMULATOR_TOOLS)
 	@$(IPMI_PEERS)
+	@$(PROMTOOL)

@@ -36,6 +36,7 @@ PARTS = [
     ("Ironic", "fetched", [], "tests/peers/install-ironic.sh"),
     ("tools of others", "fetched", [], "bmc-simulator/conformance/install.sh"),
     ("IPMI BMCs of others", "fetched", [], "tests/peers/install-ipmi.sh"),
+    ("promtool", "fetched", [], "tests/peers/install-promtool.sh"),
     # What the compiler does.
     ("format", "compiler", [], "cargo fmt --all --check"),
     ("build", "compiler", [], "cargo test --no-run && cargo build --bins --examples"),
@@ -48,7 +49,7 @@ PARTS = [
     # The pool of control planes decides how many stories run at once.
     ("stories", "stories", ["build", "control plane", "definitions of others", "sushy-emulator", "Ironic"],
      "cargo test --no-fail-fast --test stories -- --test-threads=1000"),
-    ("units", "others", ["build", "tools of others", "IPMI BMCs of others"], "tests/units.sh rest"),
+    ("units", "others", ["build", "tools of others", "IPMI BMCs of others", "promtool"], "tests/units.sh rest"),
     ("demos", "others", ["build", "control plane", "definitions of others", "Ironic"], "tests/demos.sh"),
     ("conformance", "conformance", ["build", "tools of others"], "cargo run --quiet --bin simulator-conformance"),
     ("sabotage", "conformance", ["without the proof", "control plane", "definitions of others"], "tests/sabotage.sh story"),

@@ -3,5 +3,6 @@
 mod core_purity;
 mod invariants;
 mod manifests;
+mod monitoring;
 mod rooms;
 mod settings;
