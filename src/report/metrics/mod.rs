@@ -72,6 +72,7 @@ impl Default for Metrics {
         let own = root.sub_registry_with_prefix(PREFIX);
         let version = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
         own.register("build", "The version of this process", version);
+        let (watch_event, watch_interrupted) = of_watches(own);
         Self {
             ready: registered(
                 own,
@@ -127,18 +128,8 @@ impl Default for Metrics {
                 "1 while the RemediationPolicy lets no remediation begin for this reason, else 0",
                 Family::default(),
             ),
-            watch_event: registered(
-                own,
-                "watch_last_event_timestamp_seconds",
-                "When the watch of a kind said something last, in seconds since 1970",
-                Family::default(),
-            ),
-            watch_interrupted: registered(
-                own,
-                "watch_interruptions",
-                "How often the watch of a kind broke off or was refused",
-                Family::default(),
-            ),
+            watch_event,
+            watch_interrupted,
             standing_in: registered(
                 own,
                 "health_checker_standing_in",
@@ -173,6 +164,22 @@ impl Default for Metrics {
             registry: Arc::new(Mutex::new(root)),
         }
     }
+}
+
+fn of_watches(own: &mut Registry) -> (Family<OneLabel, Gauge>, Family<OneLabel, Counter>) {
+    let event = registered(
+        own,
+        "watch_last_event_timestamp_seconds",
+        "When the watch of a kind said something last, in seconds since 1970",
+        Family::default(),
+    );
+    let interrupted = registered(
+        own,
+        "watch_interruptions",
+        "How often the watch of a kind broke off or was refused",
+        Family::default(),
+    );
+    (event, interrupted)
 }
 
 fn registered<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
