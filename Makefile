@@ -10,6 +10,7 @@ IRONIC := tests/peers/install-ironic.sh
 UPSTREAM := tests/upstream/build.sh
 IPMI_PEERS := tests/peers/install-ipmi.sh
 DEPLOY_TOOLS := tests/deploy/tools.sh
+PROMTOOL := tests/peers/install-promtool.sh
 SIMULATOR_TOOLS := bmc-simulator/conformance/install.sh
 
 .PHONY: help
@@ -81,8 +82,9 @@ foreign-crds: ## Fetch the CustomResourceDefinitions of metal3 and Cluster API
 	@$(FOREIGN_CRDS) >/dev/null
 
 .PHONY: deploy-tools
-deploy-tools: ## Build kustomize, Helm and linters, which judge deploy/ (minutes the first time)
+deploy-tools: ## Build kustomize, Helm, promtool and linters, which judge deploy/ (minutes the first time)
 	@$(DEPLOY_TOOLS) >/dev/null
+	@$(PROMTOOL) >/dev/null
 
 .PHONY: simulator-conformance
 simulator-conformance: ## Let tools of others judge bmc-simulator, and print a table
@@ -114,8 +116,9 @@ hostile-bench: ## Read 100 good BMCs alone and beside 100 hostile ones: latency 
 	@ulimit -n 8192; taskset -c 0 cargo bench --quiet --bench hostile
 
 .PHONY: peers
-peers: ## Install the BMC emulators, fence agents and the Ironic of others that tests run against
+peers: ## Install the BMC emulators, fence agents, Ironic and promtool of others that tests run against
 	@$(SUSHY)
 	@$(IRONIC)
 	@$(SIMULATOR_TOOLS)
 	@$(IPMI_PEERS)
+	@$(PROMTOOL)

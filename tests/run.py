@@ -37,6 +37,7 @@ PARTS = [
     ("tools of others", "fetched", [], "bmc-simulator/conformance/install.sh"),
     ("IPMI BMCs of others", "fetched", [], "tests/peers/install-ipmi.sh"),
     ("tools for deploy", "fetched", [], "tests/deploy/tools.sh"),
+    ("promtool", "fetched", [], "tests/peers/install-promtool.sh"),
     # What the compiler does.
     ("format", "compiler", [], "cargo fmt --all --check"),
     ("build", "compiler", [], "cargo test --no-run && cargo build --bins --examples"),
@@ -50,7 +51,7 @@ PARTS = [
     ("stories", "stories",
      ["build", "control plane", "definitions of others", "sushy-emulator", "Ironic", "tools for deploy"],
      "cargo test --no-fail-fast --test stories -- --test-threads=1000"),
-    ("units", "others", ["build", "tools of others", "IPMI BMCs of others", "tools for deploy"],
+    ("units", "others", ["build", "tools of others", "IPMI BMCs of others", "tools for deploy", "promtool"],
      "tests/units.sh rest"),
     ("demos", "others", ["build", "control plane", "definitions of others", "Ironic"], "tests/demos.sh"),
     ("conformance", "conformance", ["build", "tools of others"], "cargo run --quiet --bin simulator-conformance"),

@@ -1,8 +1,6 @@
 //! Arguments of the program.
 
-use std::net::SocketAddr;
-
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
 
 use crate::cli::bmc::BmcArguments;
 use crate::cli::confirm_off::ConfirmOffArguments;
@@ -41,7 +39,7 @@ pub enum Command {
     Manifests(ManifestsArguments),
 }
 
-/// Arguments of `run`.
+/// Arguments of `run`. They are texts here, and checked together: one message names all that is wrong.
 #[derive(Debug, Parser)]
 pub struct RunArguments {
     /// Name of this replica in events and in the Lease of the leader. In a Pod: metadata.name.
@@ -52,43 +50,25 @@ pub struct RunArguments {
     pub node_name: String,
     /// Act only while holding the Lease baremetal-remediator in the namespace of the Pod, or of the context of
     /// KUBECONFIG. Without it, make sure that no other replica runs.
-    #[arg(long, env = "LEADER_ELECT", value_name = "TRUE|FALSE", default_value_t = true, num_args = 0..=1,
-        default_missing_value = "true", action = clap::ArgAction::Set)]
-    pub leader_elect: bool,
-    /// Address and port on which metrics (/metrics) and a sign of life (/healthz) are served over plain
+    #[arg(long, env = "LEADER_ELECT", value_name = "true|false", default_value = "true", num_args = 0..=1,
+        default_missing_value = "true")]
+    pub leader_elect: String,
+    /// Address and port on which metrics (/metrics) and probes (/livez, /readyz) are served over plain
     /// HTTP, such as 0.0.0.0:8080. Default: nowhere.
-    #[arg(long, env = "METRICS_ADDRESS", value_name = "ADDRESS:PORT", value_parser = metrics_address, default_value = "")]
-    pub metrics_address: MetricsAddress,
-    /// What to log, such as `info` or `baremetal_remediator=debug,kube=warn`.
+    #[arg(
+        long,
+        env = "METRICS_ADDRESS",
+        value_name = "ADDRESS:PORT",
+        default_value = ""
+    )]
+    pub metrics_address: String,
+    /// What to log, such as `info` or `baremetal_remediator=debug,kube=warn`. spec.logLevel of the RemediationPolicy
+    /// changes how much the daemon logs of its own work, while it runs.
     #[arg(long, env = "LOG_FILTER", default_value = "info")]
     pub log_filter: String,
-    /// How to log.
-    #[arg(long, env = "LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
-    pub log_format: LogFormat,
-}
-
-/// Where metrics are served, if anywhere.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MetricsAddress(pub Option<SocketAddr>);
-
-/// Reads an address; an empty text is none.
-fn metrics_address(text: &str) -> Result<MetricsAddress, String> {
-    if text.is_empty() {
-        return Ok(MetricsAddress(None));
-    }
-    let address = text
-        .parse()
-        .map_err(|_| format!("\"{text}\" is no IP address with a port, such as 0.0.0.0:8080 or [::]:8080"))?;
-    Ok(MetricsAddress(Some(address)))
-}
-
-/// How log lines look.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum LogFormat {
-    /// For people.
-    Text,
-    /// One JSON object a line, for log collectors.
-    Json,
+    /// How to log: for people, or one JSON object a line.
+    #[arg(long, env = "LOG_FORMAT", value_name = "text|json", default_value = "text")]
+    pub log_format: String,
 }
 
 /// Arguments of `manifests`.

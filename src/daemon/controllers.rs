@@ -10,7 +10,6 @@ use kube::runtime::reflector::ObjectRef;
 use remediator_api::PowerCycleRemediation;
 use remediator_api::views::{Machine, MachineHealthCheck};
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::task::JoinSet;
 
 use crate::clusters::workload::Change;
 use crate::daemon::event_mapping::{
@@ -21,6 +20,7 @@ use crate::daemon::on_delete;
 use crate::mhc::MhcController;
 use crate::readiness::{Readiness, acceptance};
 use crate::remediation::{Remediator, leftover_taints, reconcile, retry};
+use crate::report::Loops;
 use crate::requests::annotation;
 use crate::requests::annotation::Intakes;
 use crate::watch::caches::{Caches, Guarded, MachineStores};
@@ -40,7 +40,7 @@ pub(crate) struct Parts {
 pub(crate) fn drive(
     parts: &Parts,
     health_checker_changes: (ChangeSender, UnboundedReceiver<MhcChange>),
-    tasks: &mut JoinSet<&'static str>,
+    tasks: &mut Loops,
 ) {
     let (context, intakes) = (&parts.remediator, &parts.intakes);
     let caches = &context.sources.caches;
@@ -49,8 +49,11 @@ pub(crate) fn drive(
     mhc::run(&parts.health_checker, health_checker_changes, mode_changed, tasks);
     let policy_again = stream::select(policy_again, caches.denied.changes());
     judge(&parts.readiness, policy_again, tasks);
-    for stores in [&caches.openshift, &caches.cluster_api] {
-        take_in(caches, stores.clone(), intakes, tasks);
+    for (name, stores) in [
+        ("intake of OpenShift's triggers", &caches.openshift),
+        ("intake of Cluster API's triggers", &caches.cluster_api),
+    ] {
+        take_in(caches, (name, stores.clone()), intakes, tasks);
     }
 }
 
@@ -60,7 +63,7 @@ pub(crate) fn drive_remediations(
     parts: &Parts,
     workload: mpsc::UnboundedReceiver<Change>,
     all_again: mpsc::UnboundedReceiver<()>,
-    tasks: &mut JoinSet<&'static str>,
+    tasks: &mut Loops,
 ) {
     let context = &parts.remediator;
     let caches = context.sources.caches.clone();
@@ -110,9 +113,9 @@ pub(crate) fn drive_remediations(
 /// Starts the intake of triggers on the Machines of one API.
 fn take_in(
     caches: &Caches,
-    stores: MachineStores,
+    (name, stores): (&'static str, MachineStores),
     intakes: &Arc<Intakes>,
-    tasks: &mut JoinSet<&'static str>,
+    tasks: &mut Loops,
 ) {
     let triggers =
         Controller::for_shared_stream(stores.machines.subscribe(), stores.machines.for_controller())
@@ -139,16 +142,12 @@ fn take_in(
                 annotation::error_policy,
                 Arc::clone(intakes),
             );
-    run("intake", triggers, tasks);
+    run(name, triggers, tasks);
 }
 
 /// Starts those that say whether endpoints, templates and the policy can be used, and whether BMCs are ready.
 /// `policy_again`: there is something else to say on the policy.
-fn judge(
-    context: &Arc<Readiness>,
-    policy_again: impl Stream<Item = ()> + Send + 'static,
-    tasks: &mut JoinSet<&'static str>,
-) {
+fn judge(context: &Arc<Readiness>, policy_again: impl Stream<Item = ()> + Send + 'static, tasks: &mut Loops) {
     let Caches {
         endpoints,
         policies,
@@ -172,10 +171,7 @@ fn judge(
             Arc::clone(context),
         );
     let checks = readiness::run(Arc::clone(context), readiness::ConditionQueue { one, all });
-    tasks.spawn(async move {
-        checks.await;
-        "readiness"
-    });
+    tasks.spawn("readiness", checks);
     run("BMCEndpoint", endpoints, tasks);
     let policies_again = policies.subscribe().map(|_| ());
     let policies = Controller::for_shared_stream(policies.subscribe(), policies.for_controller())
@@ -193,7 +189,7 @@ fn judge(
     run("PowerCycleRemediationTemplate", templates, tasks);
 }
 
-fn sweep(context: &Arc<Remediator>, tasks: &mut JoinSet<&'static str>) {
+fn sweep(context: &Arc<Remediator>, tasks: &mut Loops) {
     let nodes = &context.sources.caches.nodes;
     let nodes = Controller::for_shared_stream(nodes.subscribe(), nodes.for_controller()).run(
         leftover_taints::reconcile,
@@ -203,9 +199,8 @@ fn sweep(context: &Arc<Remediator>, tasks: &mut JoinSet<&'static str>) {
     run("leftover taint", nodes, tasks);
 }
 
-fn run(name: &'static str, controller: impl Stream + Send + 'static, tasks: &mut JoinSet<&'static str>) {
-    tasks.spawn(async move {
+fn run(name: &'static str, controller: impl Stream + Send + 'static, tasks: &mut Loops) {
+    tasks.spawn(name, async move {
         controller.for_each(|_| std::future::ready(())).await;
-        name
     });
 }

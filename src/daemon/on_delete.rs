@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 
 use crate::mhc::Checker;
 use crate::remediation::{Remediator, externally_remediated, left_off, reconcile};
+use crate::report::Loops;
 use crate::requests::annotation::Intakes;
 use crate::watch::caches;
 use crate::watch::caches::Caches;
@@ -23,21 +24,28 @@ pub(crate) fn forget(
     context: &Arc<Remediator>,
     checker: &Arc<Checker>,
     intakes: &Arc<Intakes>,
-    tasks: &mut JoinSet<&'static str>,
+    tasks: &mut Loops,
 ) {
     let caches = &context.sources.caches;
-    tasks.spawn(remediations(Arc::clone(context), caches.remediations.subscribe()));
+    let changed = caches.remediations.subscribe();
+    tasks.spawn(
+        "memory of remediations",
+        remediations(Arc::clone(context), changed),
+    );
     let changed = caches.policies.subscribe();
-    tasks.spawn(policies(caches.clone(), Arc::clone(checker), changed));
+    tasks.spawn("policy", policies(caches.clone(), Arc::clone(checker), changed));
     for of_api in [&caches.openshift, &caches.cluster_api] {
         let machines = of_api.machines.subscribe();
-        tasks.spawn(of_machines(Arc::clone(intakes), machines));
+        tasks.spawn(
+            "what Machines were told",
+            of_machines(Arc::clone(intakes), machines),
+        );
     }
 }
 
 /// The memory of a remediation, with its line to the BMC. Ours go when their finalizer does; this is for what
 /// others took away, or kept for a while.
-async fn remediations(context: Arc<Remediator>, mut changed: Changed<PowerCycleRemediation>) -> &'static str {
+async fn remediations(context: Arc<Remediator>, mut changed: Changed<PowerCycleRemediation>) {
     // They end with this task: nobody begins a conversation with a BMC when the process ends them all.
     let mut left_off = JoinSet::new();
     loop {
@@ -46,7 +54,7 @@ async fn remediations(context: Arc<Remediator>, mut changed: Changed<PowerCycleR
             Some(_) = left_off.join_next() => continue,
         };
         let Some(one) = one else {
-            return "memory of remediations";
+            return;
         };
         let there = caches::find(
             &context.sources.caches.remediations,
@@ -90,21 +98,16 @@ async fn tell_of_what_stands(context: &Remediator, remediation: &PowerCycleRemed
 }
 
 /// Whether the health checker is active depends on the policy.
-async fn policies(
-    caches: Caches,
-    checker: Arc<Checker>,
-    mut changed: Changed<RemediationPolicy>,
-) -> &'static str {
+async fn policies(caches: Caches, checker: Arc<Checker>, mut changed: Changed<RemediationPolicy>) {
     while let Some(one) = changed.next().await {
         if caches::find(&caches.policies, None, &one.name_any()).is_none() {
             checker.decide_activation();
         }
     }
-    "policy"
 }
 
 /// What people were told of a Machine.
-async fn of_machines(intakes: Arc<Intakes>, mut changed: Changed<Machine>) -> &'static str {
+async fn of_machines(intakes: Arc<Intakes>, mut changed: Changed<Machine>) {
     while let Some(one) = changed.next().await {
         let (namespace, name) = (one.namespace(), one.name_any());
         let is_there = |api: MachineApi| {
@@ -116,5 +119,4 @@ async fn of_machines(intakes: Arc<Intakes>, mut changed: Changed<Machine>) -> &'
             intakes.forget(&namespace.unwrap_or_default(), &name);
         }
     }
-    "what Machines were told"
 }

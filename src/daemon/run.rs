@@ -1,28 +1,24 @@
 //! Starts everything and runs until told to stop.
 
-use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use futures::channel::mpsc;
 use kube::client::ClientBuilder;
 use kube::{Client, Config};
-use remediator_bmc::Bmcs;
-use remediator_core::phase::Phase;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::task::JoinSet;
 
-use crate::api_call;
 use crate::bmc_access::BmcAccess;
 use crate::bmc_access::cluster_networks::ClusterNetworks;
 use crate::clock::Clock;
 use crate::clusters::node_cluster::cluster_uid;
 use crate::clusters::workload::{Change, WorkloadClusters};
 use crate::daemon::controllers::{Parts, drive, drive_remediations};
-use crate::daemon::prepare;
+use crate::daemon::log_level::{self, SetLevel};
+use crate::daemon::{counting, prepare};
 use crate::leadership::election::{self, Elected};
 use crate::leadership::gate;
 use crate::leadership::lead::Lead;
@@ -30,12 +26,11 @@ use crate::mhc::{Checker, MhcController};
 use crate::readiness::{Findings, Readiness};
 use crate::remediation::{Remediator, leftover_holds, leftover_taints, sessions};
 use crate::report::condition_writer::ConditionWriter;
-use crate::report::{Metrics, Number, Reporter, serve_metrics};
+use crate::report::{Loops, Metrics, Probes, Reporter, Standing, serve_metrics};
 use crate::requests::annotation::Intakes;
-use crate::snapshot::{Sources, node_lease, remediation_history};
+use crate::snapshot::{Sources, node_lease};
 use crate::watch::api_discovery::ServedClusterApi;
 use crate::watch::caches;
-use crate::watch::caches::{Caches, readable};
 use crate::watch::change_events::{ChangeSender, MhcChange};
 use crate::watch::lost_nodes::LostNodes;
 
@@ -51,6 +46,10 @@ pub(crate) struct Settings {
     pub(crate) elected_as: Option<String>,
     /// Random number of this process.
     pub(crate) process: u32,
+    /// The cluster, and the addresses of its API server as far as they are named.
+    pub(crate) cluster: (Config, Vec<IpAddr>),
+    /// Changes the log level.
+    pub(crate) set_log_level: SetLevel,
 }
 
 /// What everything is made from.
@@ -60,6 +59,7 @@ struct Ground {
     api_server: Vec<IpAddr>,
     clock: Clock,
     lead: Lead,
+    set_log_level: SetLevel,
 }
 
 /// How long the hand-over to another replica waits for BMCs to end sessions.
@@ -81,27 +81,41 @@ struct Later {
 /// # Errors
 /// When it cannot start, a part of it ended that should not, or the lead was lost.
 pub(crate) async fn run(settings: Settings, stop: impl Future<Output = ()>) -> anyhow::Result<()> {
-    let (mut stop, mut tasks) = (std::pin::pin!(stop), JoinSet::new());
-    let metrics = Metrics::default();
-    serve(settings.metrics_address, &metrics, &mut tasks).await?;
-    let (config, api_server) = api_call::config()
-        .await
-        .context("no usable cluster configuration; run in a Pod with a ServiceAccount, or set KUBECONFIG")?;
-    let clock = Clock::start();
+    let (metrics, probes) = (Metrics::default(), Probes::default());
+    let running = led(settings, (metrics, probes.clone()), stop);
+    probes.watched("leadership", Box::pin(running)).await
+}
+
+/// Waits for the lead, and acts while it has it.
+async fn led(
+    settings: Settings,
+    (metrics, probes): (Metrics, Probes),
+    stop: impl Future<Output = ()>,
+) -> anyhow::Result<()> {
+    let (mut stop, mut tasks) = (std::pin::pin!(stop), Loops::new(probes.clone()));
+    let served = (metrics.clone(), probes.clone());
+    serve(settings.metrics_address, served, &mut tasks).await?;
+    let (config, api_server) = settings.cluster;
+    let (clock, held) = (Clock::start(), Arc::new(OnceLock::new()));
+    counting::of_replica(&metrics, &probes, &held);
     let mut elected = tokio::select! {
         () = &mut stop => return Ok(()),
-        elected = election(settings.elected_as, &config, &clock) => elected?,
+        elected = election(settings.elected_as, &config, &clock, &probes) => elected?,
     };
     let lead = elected.as_ref().map(|elected| elected.lead.clone());
     let lead = lead
         .unwrap_or_else(Lead::alone)
         .of(settings.process, settings.node.as_deref());
+    // It is led once in a process.
+    let _ = held.set(lead.clone());
+    probes.stands(Standing::Listing);
     let client = ClientBuilder::try_from(config)?.with_layer(&gate::layer(&lead));
     let ground = Ground {
         client: client.build(),
         api_server,
         clock,
         lead: lead.clone(),
+        set_log_level: settings.set_log_level,
     };
     let mut started = None;
     let ended = tokio::select! {
@@ -112,7 +126,7 @@ pub(crate) async fn run(settings: Settings, stop: impl Future<Output = ()>) -> a
         }
         // Nothing more is said to anybody: whoever leads now says it.
         why = kept(elected.as_mut()) => bail!("the lead is lost: {why}; the process starts anew"),
-        ended = lead_on(ground, (settings.instance, metrics), &mut tasks, &mut started) => ended,
+        ended = lead_on(ground, (settings.instance, metrics, probes), &mut tasks, &mut started) => ended,
     };
     tracing::info!("stopping");
     // First those who talk to BMCs, so that no conversation is begun after the last one was ended.
@@ -134,13 +148,19 @@ pub(crate) async fn run(settings: Settings, stop: impl Future<Output = ()>) -> a
 }
 
 /// Waits for the lead, where there is to be one.
-async fn election(holder: Option<String>, config: &Config, clock: &Clock) -> anyhow::Result<Option<Elected>> {
+async fn election(
+    holder: Option<String>,
+    config: &Config,
+    clock: &Clock,
+    probes: &Probes,
+) -> anyhow::Result<Option<Elected>> {
     let Some(holder) = holder else {
         return Ok(None);
     };
     // This one writes before anybody leads.
     let client = Client::try_from(config.clone())?;
-    Ok(Some(election::elected(client, clock.clone(), holder).await))
+    let elected = election::elected(client, clock.clone(), holder, probes).await;
+    Ok(Some(elected))
 }
 
 /// Why the lead was lost; never, without an election.
@@ -154,16 +174,17 @@ async fn kept(elected: Option<&mut Elected>) -> String {
 /// Starts everything, and waits for what ends of it.
 async fn lead_on(
     ground: Ground,
-    (instance, metrics): (String, Metrics),
-    tasks: &mut JoinSet<&'static str>,
+    (instance, metrics, probes): (String, Metrics, Probes),
+    tasks: &mut Loops,
     started: &mut Option<Started>,
 ) -> anyhow::Result<()> {
     let (begun, later) = Box::pin(start(ground, instance, metrics, tasks)).await?;
     let started = started.insert(begun);
-    Box::pin(go_on(started, later, tasks)).await?;
+    Box::pin(go_on(&started.0, later, tasks)).await?;
+    probes.stands(Standing::Ready);
     let caches = started.0.remediator.sources.caches.clone();
     tokio::select! {
-        ended = tasks.join_next() => bail!("the {} task ended; the process starts anew", name(ended)),
+        ended = tasks.ended() => bail!("the {ended} task ended; the process starts anew"),
         label = caches.domain_label.is_another(&caches) => {
             tracing::warn!(label, "beginning anew: the policy names another label for failure domains");
             Ok(())
@@ -171,11 +192,11 @@ async fn lead_on(
     }
 }
 
-/// Serves metrics, if that is asked for.
+/// Serves metrics and answers probes, if that is asked for.
 async fn serve(
     address: Option<SocketAddr>,
-    metrics: &Metrics,
-    tasks: &mut JoinSet<&'static str>,
+    (metrics, probes): (Metrics, Probes),
+    tasks: &mut Loops,
 ) -> anyhow::Result<()> {
     let Some(address) = address else {
         return Ok(());
@@ -185,11 +206,7 @@ async fn serve(
         .with_context(|| format!("cannot serve metrics on {address}; choose another --metrics-address"))?;
     let address = listener.local_addr().unwrap_or(address);
     tracing::info!(%address, "serving metrics");
-    let metrics = metrics.clone();
-    tasks.spawn(async move {
-        serve_metrics(listener, metrics).await;
-        "metrics"
-    });
+    tasks.spawn("metrics", serve_metrics(listener, metrics, probes));
     Ok(())
 }
 
@@ -201,10 +218,11 @@ async fn start(
         api_server,
         clock,
         lead,
+        set_log_level,
     }: Ground,
     instance: String,
     metrics: Metrics,
-    tasks: &mut JoinSet<&'static str>,
+    tasks: &mut Loops,
 ) -> anyhow::Result<(Started, Later)> {
     let supported = prepare::prepare(&client).await?;
     let lost_nodes = LostNodes::new(clock.clone());
@@ -215,10 +233,11 @@ async fn start(
     let caches = caches::start(
         &client,
         (&cluster_api, served),
-        tasks,
+        (&metrics, tasks),
         (lost_nodes.clone(), domain_label.clone()),
         &mhc_changes.0,
     );
+    tasks.spawn("log level", log_level::follow(caches.clone(), set_log_level));
     let reporter = Reporter::new(client.clone(), instance, metrics.clone());
     let networks = ClusterNetworks::start(&client, api_server, tasks).await;
     let (tell, in_workload) = mpsc::unbounded();
@@ -255,18 +274,14 @@ async fn start(
 }
 
 /// Starts everything else, which may begin something: once all is listed that it is decided on.
-async fn go_on(
-    (parts, bmc): &Started,
-    later: Later,
-    tasks: &mut JoinSet<&'static str>,
-) -> anyhow::Result<()> {
+async fn go_on(parts: &Parts, later: Later, tasks: &mut Loops) -> anyhow::Result<()> {
     let (remediator, sources) = (&parts.remediator, &parts.remediator.sources);
     let uid = cluster_uid(&sources.client);
     let (ready, (), uid) = tokio::join!(sources.caches.ready(), node_lease::learn(sources), uid);
     // It is read once.
     let _ = uid.map(|uid| sources.clusters.uid.set(uid));
     ready.context("a watch ended before it had listed everything")?;
-    count(&later.metrics, &sources.caches, &bmc.bmcs);
+    counting::of_leader(&later.metrics, parts);
     let supported = sources.clusters.out_of_service_supported;
     tracing::info!(out_of_service_taint = supported, "ready");
     remediator.admitted.watched_from(sources.clock.now());
@@ -275,24 +290,10 @@ async fn go_on(
     let _ = later.all_again.unbounded_send(());
     drive(parts, later.mhc_changes, tasks);
     let leftover = leftover_taints::in_workload(Arc::clone(remediator), later.left_in_workload);
-    tasks.spawn(async move {
-        leftover.await;
-        "leftover taint of a workload cluster"
-    });
+    tasks.spawn("leftover taint of a workload cluster", leftover);
     let holds = leftover_holds::give_back(Arc::clone(&parts.remediator));
-    tasks.spawn(async move {
-        holds.await;
-        "holds of deleted remediations"
-    });
+    tasks.spawn("holds of deleted remediations", holds);
     Ok(())
-}
-
-fn name(ended: Option<Result<&'static str, tokio::task::JoinError>>) -> String {
-    match ended {
-        Some(Ok(name)) => name.to_owned(),
-        Some(Err(error)) => error.to_string(),
-        None => "last".to_owned(),
-    }
 }
 
 pub(super) fn parts(sources: &Arc<Sources>, bmc: &Arc<BmcAccess>, reporter: &Reporter) -> Parts {
@@ -317,30 +318,4 @@ pub(super) fn parts(sources: &Arc<Sources>, bmc: &Arc<BmcAccess>, reporter: &Rep
             admitted,
         }),
     }
-}
-
-/// Has read what is counted elsewhere when somebody asks for the metrics.
-fn count(metrics: &Metrics, caches: &Caches, bmcs: &Bmcs) {
-    let name = ("quarantined_machines", "Machines in quarantine, by API");
-    let machines = caches.clone();
-    metrics.collect(name, Number::Gauge, "api", move || {
-        remediation_history::quarantined(&machines)
-    });
-    let caches = caches.clone();
-    let name = ("remediations", "Remediations, by phase");
-    metrics.collect(name, Number::Gauge, "phase", move || {
-        let mut counts: BTreeMap<&'static str, u64> =
-            Phase::ALL.iter().map(|phase| (phase.as_str(), 0)).collect();
-        for remediation in readable(&caches.remediations.all()) {
-            let count = counts.entry(remediation.phase().as_str()).or_default();
-            *count = count.saturating_add(1);
-        }
-        counts
-    });
-    let bmcs = bmcs.clone();
-    let name = (
-        "bmc_requests",
-        "Readings, inspections and commands that BMCs were asked for, by what came of it",
-    );
-    metrics.collect(name, Number::Counter, "outcome", move || bmcs.outcomes());
 }

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use crate::clock::Clock;
 use crate::leadership::candidate::{Candidate, Turn, given_away};
 use crate::leadership::lead::{Lead, RENEW_WITHIN};
+use crate::report::{Probes, Standing};
 
 /// The Lease, in the namespace of the daemon.
 pub(crate) const LEASE_NAME: &str = "baremetal-remediator";
@@ -37,8 +38,9 @@ pub(crate) struct Elected {
     until: Instant,
 }
 
-/// Waits until this process leads. `client` is in the daemon's namespace; `identity` is of this process alone.
-pub(crate) async fn elected(client: Client, clock: Clock, identity: String) -> Elected {
+/// Waits until this process leads. `client` is in the daemon's namespace; `identity` is of this process alone. `probes`
+/// are told whether it is known who leads.
+pub(crate) async fn elected(client: Client, clock: Clock, identity: String, probes: &Probes) -> Elected {
     let leases: Api<Lease> = Api::default_namespaced(client);
     // An event spares waiting; without any, the Lease is read when it may be taken.
     let mut changes = watcher::watch_object(leases.clone(), LEASE_NAME)
@@ -63,12 +65,14 @@ pub(crate) async fn elected(client: Client, clock: Clock, identity: String) -> E
                 };
             }
             Ok(Err(until)) => {
+                probes.stands(Standing::StandingBy);
                 if !std::mem::replace(&mut is_told, true) {
                     tracing::info!("another replica holds the lead; standing by");
                 }
                 until
             }
             Err(why) => {
+                probes.stands(Standing::Starting);
                 tracing::warn!(
                     why,
                     "cannot take the Lease {LEASE_NAME}; check the API server and the role of this daemon"

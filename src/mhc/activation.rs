@@ -49,13 +49,13 @@ pub(super) async fn watch_activation(
     context: Arc<MhcController>,
     changes: ChangeSender,
     mode_taken: stream::UnboundedSender<()>,
-) -> &'static str {
+) {
     let (mut activations, mut policy) = (Activations::default(), None);
     loop {
         // It has a say in which Machines get a trigger.
         let policy_now = context.checker.policy();
         if policy != policy_now && changes.send(MhcChange::All).is_err() {
-            return "health checker's activation";
+            return;
         }
         policy = policy_now;
         let modes = activations.decide(&context).await;
@@ -65,7 +65,7 @@ pub(super) async fn watch_activation(
             };
             report(&context, api, &before, &mode);
             if changes.send(MhcChange::All).is_err() || mode_taken.unbounded_send(()).is_err() {
-                return "health checker's activation";
+                return;
             }
         }
         keep_connected(&context);

@@ -13,12 +13,12 @@ use remediator_api::views::MachineHealthCheck;
 use remediator_core::checker::evaluator::Asks;
 use remediator_core::machine_api::MachineApi;
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
 
 use crate::mhc::activation::watch_activation;
 use crate::mhc::pass::{Passes, forget_numbers};
 use crate::mhc::state::{CheckKey, MhcController};
 use crate::mhc::{check_inputs, pass, unserved};
+use crate::report::Loops;
 use crate::watch::caches;
 use crate::watch::caches::{Guarded, MachineStores};
 use crate::watch::change_events::{ChangeSender, MhcChange};
@@ -32,17 +32,19 @@ pub(crate) fn run(
     context: &Arc<MhcController>,
     (sender, changes): (ChangeSender, mpsc::UnboundedReceiver<MhcChange>),
     mode_changed: stream::UnboundedSender<()>,
-    tasks: &mut JoinSet<&'static str>,
+    tasks: &mut Loops,
 ) {
     let dues = MachineApi::ALL.map(|api| (api, passes(context, api, tasks)));
-    tasks.spawn(handle_changes(Arc::clone(context), changes, dues));
-    tasks.spawn(watch_activation(Arc::clone(context), sender, mode_changed));
+    let changes = handle_changes(Arc::clone(context), changes, dues);
+    tasks.spawn("health checker's event loop", changes);
+    let activation = watch_activation(Arc::clone(context), sender, mode_changed);
+    tasks.spawn("health checker's activation", activation);
 }
 
 /// What takes the checks of one API that are to be looked at.
 type Due = stream::UnboundedSender<ObjectRef<Guarded<MachineHealthCheck>>>;
 
-fn passes(context: &Arc<MhcController>, api: MachineApi, tasks: &mut JoinSet<&'static str>) -> Due {
+fn passes(context: &Arc<MhcController>, api: MachineApi, tasks: &mut Loops) -> Due {
     let (due, dues) = stream::unbounded();
     // Checks are enqueued by `change_events` alone: the cache's own stream would enqueue them for each status.
     let silence = futures::stream::pending::<Arc<Guarded<MachineHealthCheck>>>();
@@ -54,9 +56,8 @@ fn passes(context: &Arc<MhcController>, api: MachineApi, tasks: &mut JoinSet<&'s
     let passes = Controller::for_shared_stream(silence, checks)
         .reconcile_on(dues)
         .run(pass::reconcile, pass::error_policy, Arc::new(passes));
-    tasks.spawn(async move {
+    tasks.spawn("health checker", async move {
         passes.for_each(|_| std::future::ready(())).await;
-        "health checker"
     });
     due
 }
@@ -66,7 +67,7 @@ async fn handle_changes(
     context: Arc<MhcController>,
     mut changes: mpsc::UnboundedReceiver<MhcChange>,
     dues: [(MachineApi, Due); 2],
-) -> &'static str {
+) {
     let caches = &context.sources.caches;
     let (mut asking, mut looked_at) = (Default::default(), None);
     while let Some(first) = changes.recv().await {
@@ -88,12 +89,11 @@ async fn handle_changes(
         for (api, due) in dues.iter().filter(|(api, _)| !caches.hides(*api)) {
             for check in concerned(caches.of(*api), &batch) {
                 if due.unbounded_send(check).is_err() {
-                    return "health checker's event loop";
+                    return;
                 }
             }
         }
     }
-    "health checker's event loop"
 }
 
 /// Forgets the checks that are gone or ask for something else by now.

@@ -10,7 +10,7 @@ use kube::api::{Api, Patch, PatchParams};
 use kube::runtime::controller::Action;
 use kube::{Resource, ResourceExt as _};
 use remediator_api::guarded::Unreadable;
-use remediator_api::remediation_policy::POLICY_NAME;
+use remediator_api::remediation_policy::{POLICY_NAME, UsedLimits};
 use remediator_api::{BMCEndpoint, PowerCycleRemediationTemplate, RemediationPolicy};
 use remediator_bmc::Protocol;
 use remediator_core::eligibility::{endpoint_is_allowed, strategy_is_allowed};
@@ -307,7 +307,15 @@ async fn write_used(
     policy: &RemediationPolicy,
     context: &Readiness,
 ) -> Result<(), ShellError> {
-    let (used, power_offs) = context.admitted.for_status(&context.sources);
+    let (told, power_offs) = context.admitted.for_status(&context.sources);
+    context.reporter.limits_are(&told);
+    let used = UsedLimits {
+        concurrent: told.at_once.to_string(),
+        window: told.in_window.to_string(),
+        unhealthy_hosts: told.unhealthy.to_string(),
+        failed: told.failed.to_string(),
+        failure_domains: told.domains,
+    };
     let status = policy.status.clone().unwrap_or_default();
     if status.used.as_ref() == Some(&used) && status.power_offs == power_offs {
         return Ok(());
@@ -332,6 +340,8 @@ fn allowed(policy: &RemediationPolicy, context: &Readiness) -> Option<Statement>
     let paused = if policy.spec.paused { Err(paused) } else { Ok(()) };
     let brakes = context.admitted.brakes(&context.sources);
     let verdict = paused.and(brakes).map(|used| (Reason::WithinLimits, used));
+    let why = verdict.as_ref().err().map(|obstacle| obstacle.reason);
+    context.reporter.held_up_by(why);
     Some(Statement::verdict(
         REMEDIATION_ALLOWED,
         verdict,

@@ -77,6 +77,18 @@ impl Findings {
         self.by_host().get(host).cloned()
     }
 
+    /// How many hosts stand how, by reason.
+    pub(crate) fn by_reason(&self) -> BTreeMap<&'static str, u64> {
+        let mut counts = BTreeMap::new();
+        for finding in self.by_host().values() {
+            let verdict = finding.verdict.as_ref();
+            let reason = verdict.map_or_else(|obstacle| obstacle.reason, |_| Reason::BmcReady);
+            let count: &mut u64 = counts.entry(reason.as_str()).or_default();
+            *count = count.saturating_add(1);
+        }
+        counts
+    }
+
     /// Notes what was found out. Answers whether it is something else than before.
     pub(super) fn note(&self, host: &HostKey, finding: Finding) -> bool {
         let mut by_host = self.by_host();

@@ -59,6 +59,7 @@ impl Reporter {
         before: &Journal,
         after: &Journal,
     ) {
+        self.measure(remediation, before, after);
         if let Some(lost) = lost_lease(before, after) {
             self.warn(&remediation.object_ref(&()), &lost).await;
         }

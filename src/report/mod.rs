@@ -7,12 +7,15 @@ mod health_checks;
 mod holds;
 mod metrics;
 mod metrics_server;
+mod probes;
+mod progress;
 mod readiness;
 mod recorder;
 
 pub use events::Reporter;
 pub use metrics::{Metrics, Number};
 pub use metrics_server::serve as serve_metrics;
+pub use probes::{Loops, Probes, Standing};
 pub use readiness::{HostCheck, ReadinessState};
 
 /// An error and its causes in one line.

@@ -12,7 +12,6 @@ use remediator_api::guarded::Guarded;
 use remediator_api::remediation_policy::POLICY_NAME;
 use remediator_api::views::cluster_api::{ClusterKey, FromClusterApi};
 use serde::de::DeserializeOwned;
-use tokio::task::JoinSet;
 
 use crate::api_call::{ShellError, list, objects, within};
 use crate::bmc_access::BmcAccess;
@@ -21,6 +20,7 @@ use crate::clock::Clock;
 use crate::clusters::node_cluster::supports_out_of_service;
 use crate::clusters::workload::{NODES_PAGE, WorkloadClusters};
 use crate::leadership::lead::Lead;
+use crate::report::Loops;
 use crate::snapshot::Sources;
 use crate::watch::api_discovery::{ServedClusterApi, has_openshift_machines};
 use crate::watch::caches::{Caches, Listed, readable};
@@ -86,7 +86,7 @@ pub(crate) async fn listed(client: &Client, namespace: Option<&str>) -> Result<S
 /// What reaches BMCs, for a command that is run once. `api_server`: its addresses.
 pub(crate) async fn bmc_access(sources: &Sources, api_server: Vec<IpAddr>) -> BmcAccess {
     let (client, caches) = (sources.client.clone(), sources.caches.clone());
-    let networks = ClusterNetworks::start(&client, api_server, &mut JoinSet::new()).await;
+    let networks = ClusterNetworks::start(&client, api_server, &mut Loops::default()).await;
     BmcAccess::new(client, sources.clock.clone(), caches, networks)
 }
 

@@ -9,8 +9,8 @@ use kube::{Client, Resource};
 use remediator_api::guarded::Guarded;
 use remediator_api::views::cluster_api::FromClusterApi;
 use serde::de::DeserializeOwned;
-use tokio::task::JoinSet;
 
+use crate::report::{Loops, Metrics};
 use crate::watch::api_discovery::{self, ServedClusterApi};
 use crate::watch::change_events::{self, ChangeSender, Judged};
 use crate::watch::denied_permissions::DeniedPermissions;
@@ -38,7 +38,8 @@ pub(super) struct Watches<'a> {
     pub(super) cluster_api: &'a ServedClusterApi,
     /// Where changes lead that concern the health checker.
     pub(super) changes: &'a ChangeSender,
-    pub(super) tasks: &'a mut JoinSet<&'static str>,
+    pub(super) metrics: &'a Metrics,
+    pub(super) tasks: &'a mut Loops,
 }
 
 impl Watches<'_> {
@@ -57,7 +58,7 @@ impl Watches<'_> {
         kind: &'static str,
         narrow: fn(&mut K),
     ) -> IndexedStore<K> {
-        let events = api_discovery::openshift(self.client, self.tasks);
+        let events = api_discovery::openshift(self.client, kind, self.tasks);
         self.judged(kind, events, narrow)
     }
 
@@ -66,7 +67,7 @@ impl Watches<'_> {
         kind: &'static str,
         narrow: fn(&mut K),
     ) -> IndexedStore<K> {
-        let events = api_discovery::cluster_api(self.client, self.cluster_api, self.tasks);
+        let events = api_discovery::cluster_api(self.client, self.cluster_api, kind, self.tasks);
         self.judged(kind, events, narrow)
     }
 
@@ -93,15 +94,21 @@ impl Watches<'_> {
         let (store, mut cache) = SharedCache::new();
         let events = self.denied.noting(events);
         let events = events.modify(move |object| narrowed(object, &narrow));
-        self.tasks.spawn(async move {
+        let measured = self.metrics.of_watch(kind);
+        self.tasks.spawn(kind, async move {
             let mut events = std::pin::pin!(events);
             while let Some(event) = events.next().await {
                 match event {
-                    Ok(event) => publish(&cache.apply(&event)),
-                    Err(error) => tracing::warn!(kind, %error, "watch interrupted; it is begun anew"),
+                    Ok(event) => {
+                        measured.said();
+                        publish(&cache.apply(&event));
+                    }
+                    Err(error) => {
+                        measured.broke_off();
+                        tracing::warn!(kind, %error, "watch interrupted; it is begun anew");
+                    }
                 }
             }
-            kind
         });
         store
     }

@@ -5,4 +5,6 @@ mod deploy;
 mod image;
 mod invariants;
 mod manifests;
+mod monitoring;
 mod rooms;
+mod settings;

@@ -12,6 +12,7 @@ use remediator_core::phase::Phase;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use world::holding::{Holding, Reach};
+use world::metered::Daemon;
 use world::pool::{self, Setting};
 use world::{HostOptions, World, WorldHost, install, truth};
 
@@ -164,6 +165,27 @@ enum Running {
     Replicas,
 }
 
+/// Its loops wait for the API server, and move all the same: who brings hosts back is not restarted for that.
+async fn moves(daemon: &Daemon) -> Result<()> {
+    for probe in ["livez", "readyz"] {
+        let answer = daemon.probe(probe).await?;
+        ensure!(answer == (200, "ok\n".to_owned()), "/{probe}: {answer:?}");
+    }
+    let lines = daemon.scrape().await?;
+    let silence = lines
+        .iter()
+        .filter(|line| line.starts_with("baremetal_remediator_loop_silence_seconds{"))
+        .filter_map(|line| line.rsplit(' ').next());
+    let silence: Vec<u64> = silence.map(str::parse).collect::<Result<_, _>>()?;
+    ensure!(silence.len() > 15, "too few loops: {lines:#?}");
+    let longest = silence.into_iter().max().unwrap_or_default();
+    ensure!(
+        longest < OUTAGE.as_secs() / 2,
+        "a loop has not moved for {longest} s"
+    );
+    Ok(())
+}
+
 async fn outlasts(name: &str, away: Reach, running: Running) -> Result<()> {
     let plane = pool::lease(&SETTING).await?;
     let world = World::new(&plane, name, PHASES.map(options).into()).await?;
@@ -172,8 +194,8 @@ async fn outlasts(name: &str, away: Reach, running: Running) -> Result<()> {
     let cursor = plane.audit_cursor()?;
     let holding = Arc::new(Holding::start(&plane, |_| false).await?);
     let mut replicas = JoinSet::new();
-    let _alone = match running {
-        Running::Alone => Some(holding.start_daemon(DAEMON)?),
+    let alone = match running {
+        Running::Alone => Some(Daemon::of(holding.start_daemon(DAEMON)?).await?),
         Running::Replicas => {
             install::allow_leader_election(&world.client).await?;
             for name in ["first", "second"] {
@@ -192,6 +214,9 @@ async fn outlasts(name: &str, away: Reach, running: Running) -> Result<()> {
     // The time is what is tested here: it is longer than every deadline.
     tokio::time::sleep(OUTAGE).await;
     let until = Timestamp::now();
+    if let Some(daemon) = &alone {
+        moves(daemon).await?;
+    }
     holding.reach.send_replace(Reach::Through);
 
     let fencing = &world.hosts[1];

@@ -5,6 +5,7 @@ mod go_duration;
 pub mod guarded;
 pub mod keys;
 pub mod limits_spec;
+pub mod log_level;
 pub mod readiness_rules;
 pub mod remediation;
 pub mod remediation_policy;

@@ -17,9 +17,9 @@ use remediator_api::views::{Node, OpenShiftNetwork, cidr};
 use remediator_bmc::{AllowedNetworks, BmcAddress, Host, RangeUse, ReservedRange};
 use remediator_core::facts::Obstacle;
 use remediator_core::phase::Reason;
-use tokio::task::JoinSet;
 
 use crate::api_call::{ShellError, list, within};
+use crate::report::Loops;
 use crate::watch::indexed_store::IndexedStore;
 use crate::watch::indexes::{self, NodeIndex};
 
@@ -38,15 +38,11 @@ pub(crate) struct ClusterNetworks {
 
 impl ClusterNetworks {
     /// Reads the ranges, and has a task read them again and again. `api_server`: its addresses.
-    pub(crate) async fn start(
-        client: &Client,
-        api_server: Vec<IpAddr>,
-        tasks: &mut JoinSet<&'static str>,
-    ) -> Self {
+    pub(crate) async fn start(client: &Client, api_server: Vec<IpAddr>, tasks: &mut Loops) -> Self {
         let networks = Self::new(client.clone(), api_server);
         let mut pause = networks.refresh().await;
         let reader = networks.clone();
-        tasks.spawn(async move {
+        tasks.spawn("networks of the cluster", async move {
             loop {
                 tokio::time::sleep(pause).await;
                 pause = reader.refresh().await;

@@ -2,6 +2,7 @@
 //! objects are enqueued, must not depend on how many hosts there are.
 
 mod brakes;
+mod counting;
 mod objects;
 mod parts;
 
@@ -12,7 +13,6 @@ use kube::runtime::watcher::Event;
 use remediator_api::PowerCycleRemediation;
 use remediator_core::readiness::schedule::{HostKey, HostKind};
 use serde_json::{Value, json};
-use tokio::task::JoinSet;
 
 use self::objects::*;
 use self::parts::parts_on;
@@ -24,6 +24,7 @@ use crate::daemon::event_mapping::{
 use crate::mhc;
 use crate::readiness::{acceptance, check};
 use crate::remediation::{leftover_taints, reconcile};
+use crate::report::Loops;
 use crate::requests::annotation;
 use crate::snapshot::host;
 use crate::watch::caches::Caches;
@@ -37,7 +38,7 @@ struct Daemon {
     writers: Writers,
     parts: Parts,
     counted: BTreeMap<String, (usize, usize)>,
-    _tasks: JoinSet<&'static str>,
+    _tasks: Loops,
 }
 
 impl Daemon {
@@ -60,7 +61,7 @@ impl Daemon {
         for (host, phase) in [(0, "Booting"), (1, "Pending"), (WITHOUT_NODE, "Booting")] {
             apply(&mut writers.remediations, remediation(host, 2, phase));
         }
-        let mut tasks = JoinSet::new();
+        let mut tasks = Loops::default();
         let parts = parts_on(&caches, &mut tasks).await;
         // Whoever asks first has the hosts counted; after that, what changes is.
         let _ = parts.remediator.admitted.brakes(&parts.remediator.sources);

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use axum::{Json, Router, routing};
 use futures::channel::mpsc;
 use serde_json::json;
-use tokio::task::JoinSet;
 
 use super::objects::NAMESPACE;
 use crate::bmc_access::BmcAccess;
@@ -15,7 +14,7 @@ use crate::clusters::workload::WorkloadClusters;
 use crate::daemon::controllers::Parts;
 use crate::daemon::run::parts;
 use crate::leadership::lead::Lead;
-use crate::report::{Metrics, Reporter};
+use crate::report::{Loops, Metrics, Reporter};
 use crate::snapshot::Sources;
 use crate::test_server::served;
 use crate::watch::api_discovery::ServedClusterApi;
@@ -23,7 +22,7 @@ use crate::watch::caches::Caches;
 use crate::watch::lost_nodes::LostNodes;
 
 /// With these caches.
-pub(super) async fn parts_on(caches: &Caches, tasks: &mut JoinSet<&'static str>) -> Parts {
+pub(super) async fn parts_on(caches: &Caches, tasks: &mut Loops) -> Parts {
     let secret = json!({
         "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "bmc", "resourceVersion": "1"},
         "data": {"username": "YWRtaW4=", "password": "c2VjcmV0"},

@@ -13,12 +13,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use jiff::Timestamp;
 use kube::ResourceExt as _;
 use remediator_api::PowerCycleRemediation;
-use remediator_api::remediation_policy::{PastPowerOff, UsedLimits};
+use remediator_api::remediation_policy::PastPowerOff;
 use remediator_api::target_ref::begun;
 use remediator_core::admission::{
     Key, OwnNode, Remediation, Reply, Situation, Stage, Unreadable, admit, at_work_beside,
 };
-use remediator_core::brakes::{Claim, Fleet, Limits};
+use remediator_core::brakes::{Claim, Fleet, Limits, Told};
 use remediator_core::decision::{Act, Decision, Observation};
 use remediator_core::facts::Obstacle;
 use remediator_core::journal::Subject;
@@ -199,21 +199,13 @@ impl Admitted {
     }
 
     /// What the status of the policy has to say of the limits, and of power-offs whose remediations are deleted.
-    pub(crate) fn for_status(&self, sources: &Sources) -> (UsedLimits, Vec<PastPowerOff>) {
+    pub(crate) fn for_status(&self, sources: &Sources) -> (Told, Vec<PastPowerOff>) {
         let (limits, now) = (fleet::limits(sources), sources.clock.now());
         let nodes = sources.clusters.own_nodes();
         let mut held = self.lock();
         let mut fleet = fleet::fleet((sources, &limits), None, (&nodes, &BTreeSet::new()), &mut held);
         fleet.domains = fleet::domains_at_work((sources, &limits), &nodes, &held);
-        let told = limits.told(&fleet, now);
-        let used = UsedLimits {
-            concurrent: told.at_once,
-            window: told.in_window,
-            unhealthy_hosts: told.unhealthy,
-            failed: told.failed,
-            failure_domains: told.domains,
-        };
-        (used, past::to_write(sources, &held, now))
+        (limits.told(&fleet, now), past::to_write(sources, &held, now))
     }
 
     /// A remediation begins to command the power of a host. Whoever brought it back before has no say any more.

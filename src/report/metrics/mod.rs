@@ -3,19 +3,24 @@
 //! Names and units: <https://prometheus.io/docs/practices/naming/>. Labels are bounded: by the hosts that
 //! are there, and by closed sets.
 
+mod collected;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric as _, text};
-use prometheus_client::metrics::MetricType;
-use prometheus_client::metrics::counter::{ConstCounter, Counter};
+use jiff::Timestamp;
+use prometheus_client::encoding::text;
+use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Metric, Registry};
 use remediator_core::readiness::schedule::HostKey;
+
+pub use self::collected::Number;
+use self::collected::{Collected, Read};
 
 const PREFIX: &str = "baremetal_remediator";
 
@@ -23,8 +28,19 @@ const PREFIX: &str = "baremetal_remediator";
 /// is around a minute.
 const CHECK_SECONDS: [f64; 9] = [0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0];
 
+/// Upper bounds for the durations of phases, in seconds: a power-off takes some, a boot minutes, and what waits for a
+/// person or for a limit hours.
+const PHASE_SECONDS: [f64; 12] = [
+    1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 14400.0,
+];
+
+fn phase_seconds() -> Histogram {
+    Histogram::new(PHASE_SECONDS)
+}
+
 type HostLabels = [(&'static str, String); 2];
 type OneLabel = [(&'static str, &'static str); 1];
+type TwoLabels = [(&'static str, &'static str); 2];
 /// Name and namespace of a health check.
 pub(super) type CheckLabels = [(&'static str, String); 2];
 
@@ -36,6 +52,13 @@ pub struct Metrics {
     pub(super) certificate_expiry: Family<HostLabels, Gauge>,
     pub(super) checks: Family<OneLabel, Counter>,
     pub(super) check_duration: Histogram,
+    pub(super) phase_duration: Family<OneLabel, Histogram, fn() -> Histogram>,
+    pub(super) finished: Family<TwoLabels, Counter>,
+    pub(super) limit_used: Family<OneLabel, Gauge>,
+    pub(super) limit_allowed: Family<OneLabel, Gauge>,
+    pub(super) held_up: Family<OneLabel, Gauge>,
+    watch_event: Family<OneLabel, Gauge>,
+    watch_interrupted: Family<OneLabel, Counter>,
     pub(super) standing_in: Family<OneLabel, Gauge>,
     pub(super) unserved: Family<OneLabel, Gauge>,
     pub(super) nodes_covered: Family<CheckLabels, Gauge>,
@@ -47,6 +70,9 @@ impl Default for Metrics {
     fn default() -> Self {
         let mut root = Registry::default();
         let own = root.sub_registry_with_prefix(PREFIX);
+        let version = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
+        own.register("build", "The version of this process", version);
+        let (watch_event, watch_interrupted) = of_watches(own);
         Self {
             ready: registered(
                 own,
@@ -72,6 +98,38 @@ impl Default for Metrics {
                 "How long checks of BMCs took",
                 Histogram::new(CHECK_SECONDS),
             ),
+            phase_duration: registered(
+                own,
+                "remediation_phase_duration_seconds",
+                "How long remediations were in a phase, observed when they have left it",
+                Family::new_with_constructor(phase_seconds),
+            ),
+            finished: registered(
+                own,
+                "remediations_finished",
+                "Remediations that are over, by their final phase and its reason",
+                Family::default(),
+            ),
+            limit_used: registered(
+                own,
+                "limit_used",
+                "What is used of a limit of the RemediationPolicy, as its status says",
+                Family::default(),
+            ),
+            limit_allowed: registered(
+                own,
+                "limit_allowed",
+                "What a limit of the RemediationPolicy allows, as its status says",
+                Family::default(),
+            ),
+            held_up: registered(
+                own,
+                "remediations_held_up",
+                "1 while the RemediationPolicy lets no remediation begin for this reason, else 0",
+                Family::default(),
+            ),
+            watch_event,
+            watch_interrupted,
             standing_in: registered(
                 own,
                 "health_checker_standing_in",
@@ -108,6 +166,22 @@ impl Default for Metrics {
     }
 }
 
+fn of_watches(own: &mut Registry) -> (Family<OneLabel, Gauge>, Family<OneLabel, Counter>) {
+    let event = registered(
+        own,
+        "watch_last_event_timestamp_seconds",
+        "When the watch of a kind said something last, in seconds since 1970",
+        Family::default(),
+    );
+    let interrupted = registered(
+        own,
+        "watch_interruptions",
+        "How often the watch of a kind broke off or was refused",
+        Family::default(),
+    );
+    (event, interrupted)
+}
+
 fn registered<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
     registry.register(name, help, metric.clone());
     metric
@@ -120,34 +194,44 @@ pub(super) fn host_labels(key: &HostKey) -> HostLabels {
     ]
 }
 
-/// What kind of number is read when somebody asks.
-#[derive(Clone, Copy, Debug)]
-pub enum Number {
-    /// Goes up and down.
-    Gauge,
-    /// Goes up; `_total` is added to its name.
-    Counter,
-}
-
 impl Metrics {
     /// Adds numbers that are read when somebody asks: one for each value of the label, which has to be of a closed set.
     pub fn collect(
         &self,
-        (name, help): (&'static str, &'static str),
+        described: (&'static str, &'static str),
         number: Number,
         label: &'static str,
         read: impl Fn() -> BTreeMap<&'static str, u64> + Send + Sync + 'static,
     ) {
-        let collected = Collected {
-            name,
-            help,
-            label,
-            number,
-            read: Box::new(read),
-        };
+        self.add(Collected::new(described, number, Read::By(label, Box::new(read))));
+    }
+
+    /// Adds one number that goes up and down, and is read when somebody asks.
+    pub fn collect_one(
+        &self,
+        described: (&'static str, &'static str),
+        read: impl Fn() -> u64 + Send + Sync + 'static,
+    ) {
+        self.add(Collected::new(
+            described,
+            Number::Gauge,
+            Read::One(Box::new(read)),
+        ));
+    }
+
+    fn add(&self, collected: Collected) {
         let mut registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
         let own = registry.sub_registry_with_prefix(PREFIX);
         own.register_collector(Box::new(collected));
+    }
+
+    /// What notes that the watch of a kind has said something, and that it was interrupted.
+    pub fn of_watch(&self, kind: &'static str) -> OfWatch {
+        let label = [("kind", kind)];
+        OfWatch {
+            event: self.watch_event.get_or_create_owned(&label),
+            interrupted: self.watch_interrupted.get_or_create_owned(&label),
+        }
     }
 
     /// All of it in the text format of OpenMetrics 1.0, which Prometheus reads.
@@ -159,36 +243,22 @@ impl Metrics {
     }
 }
 
-struct Collected {
-    name: &'static str,
-    help: &'static str,
-    label: &'static str,
-    number: Number,
-    read: Box<dyn Fn() -> BTreeMap<&'static str, u64> + Send + Sync>,
+/// How the watch of one kind does.
+#[derive(Debug)]
+pub struct OfWatch {
+    event: Gauge,
+    interrupted: Counter,
 }
 
-impl fmt::Debug for Collected {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name)
+impl OfWatch {
+    /// It has said something.
+    pub fn said(&self) {
+        self.event.set(Timestamp::now().as_second());
     }
-}
 
-impl Collector for Collected {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let kind = match self.number {
-            Number::Gauge => MetricType::Gauge,
-            Number::Counter => MetricType::Counter,
-        };
-        let mut family = encoder.encode_descriptor(self.name, self.help, None, kind)?;
-        for (value, count) in (self.read)() {
-            let labels: OneLabel = [(self.label, value)];
-            let one = family.encode_family(&labels)?;
-            match self.number {
-                Number::Gauge => ConstGauge::new(i64::try_from(count).unwrap_or(i64::MAX)).encode(one)?,
-                Number::Counter => ConstCounter::new(count).encode(one)?,
-            }
-        }
-        Ok(())
+    /// It broke off or was refused.
+    pub fn broke_off(&self) {
+        self.interrupted.inc();
     }
 }
 

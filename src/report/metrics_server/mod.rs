@@ -1,5 +1,5 @@
-//! Serves the metrics over HTTP. Whoever asks is not trusted: few connections at once, little time and
-//! memory for each, two paths.
+//! Serves the metrics and answers probes over HTTP. Whoever asks is not trusted: few connections at once, little time
+//! and memory for each, four paths.
 
 #[cfg(test)]
 mod tests;
@@ -16,7 +16,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
-use crate::report::Metrics;
+use crate::report::{Metrics, Probes};
 
 /// Connections served at once; further ones wait in the queue of the operating system.
 const CONNECTIONS: usize = 8;
@@ -32,11 +32,11 @@ const PAUSE: Duration = Duration::from_secs(1);
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Serves for ever.
-pub async fn serve(listener: TcpListener, metrics: Metrics) {
-    serve_within(listener, metrics, DEADLINE).await;
+pub async fn serve(listener: TcpListener, metrics: Metrics, probes: Probes) {
+    serve_within(listener, (metrics, probes), DEADLINE).await;
 }
 
-async fn serve_within(listener: TcpListener, metrics: Metrics, deadline: Duration) {
+async fn serve_within(listener: TcpListener, served: (Metrics, Probes), deadline: Duration) {
     let free = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
         let Ok(place) = Arc::clone(&free).acquire_owned().await else {
@@ -44,9 +44,9 @@ async fn serve_within(listener: TcpListener, metrics: Metrics, deadline: Duratio
         };
         match listener.accept().await {
             Ok((stream, _)) => {
-                let metrics = metrics.clone();
+                let served = served.clone();
                 tokio::spawn(async move {
-                    connection(stream, metrics, deadline).await;
+                    connection(stream, served, deadline).await;
                     drop(place);
                 });
             }
@@ -58,9 +58,9 @@ async fn serve_within(listener: TcpListener, metrics: Metrics, deadline: Duratio
     }
 }
 
-async fn connection(stream: TcpStream, metrics: Metrics, deadline: Duration) {
+async fn connection(stream: TcpStream, (metrics, probes): (Metrics, Probes), deadline: Duration) {
     let service = service_fn(|request| {
-        let answer = answer(&request, &metrics);
+        let answer = answer(&request, &metrics, &probes);
         async move { Ok::<_, Infallible>(answer) }
     });
     let serving = http1::Builder::new()
@@ -76,17 +76,20 @@ async fn connection(stream: TcpStream, metrics: Metrics, deadline: Duration) {
     }
 }
 
-fn answer(request: &Request<Incoming>, metrics: &Metrics) -> Response<String> {
-    let plain = |status: StatusCode, text: &str| {
-        let mut response = Response::new(text.to_owned());
-        *response.status_mut() = status;
-        response
-    };
+fn answer(request: &Request<Incoming>, metrics: &Metrics, probes: &Probes) -> Response<String> {
     match request.uri().path() {
-        "/metrics" | "/healthz" if request.method() != Method::GET => {
+        "/metrics" | "/livez" | "/readyz" | "/healthz" if request.method() != Method::GET => {
             plain(StatusCode::METHOD_NOT_ALLOWED, "only GET is served\n")
         }
-        "/healthz" => plain(StatusCode::OK, "ok\n"),
+        // The older name, for whoever still asks by it.
+        "/livez" | "/healthz" => match probes.live() {
+            Ok(()) => plain(StatusCode::OK, "ok\n"),
+            Err(still) => plain(StatusCode::INTERNAL_SERVER_ERROR, still),
+        },
+        "/readyz" => match probes.ready() {
+            Ok(()) => plain(StatusCode::OK, "ok\n"),
+            Err(why) => plain(StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")),
+        },
         "/metrics" => match metrics.text() {
             Ok(text) => {
                 let mut response = Response::new(text);
@@ -99,6 +102,15 @@ fn answer(request: &Request<Incoming>, metrics: &Metrics) -> Response<String> {
                 "the metrics could not be written\n",
             ),
         },
-        _ => plain(StatusCode::NOT_FOUND, "only /metrics and /healthz are served\n"),
+        _ => plain(
+            StatusCode::NOT_FOUND,
+            "only /metrics, /livez and /readyz are served\n",
+        ),
     }
+}
+
+fn plain(status: StatusCode, text: impl Into<String>) -> Response<String> {
+    let mut response = Response::new(text.into());
+    *response.status_mut() = status;
+    response
 }

@@ -18,9 +18,9 @@ use remediator_api::guarded::Guarded;
 use remediator_api::views::cluster_api::{FromClusterApi, Version};
 use remediator_core::machine_api::MachineApi;
 use serde::de::DeserializeOwned;
-use tokio::task::JoinSet;
 
 use crate::api_call::{ShellError, present, within};
+use crate::report::Loops;
 use crate::watch::watching::WATCH_TIMEOUT;
 
 /// How often a group that is not served is asked for again.
@@ -128,13 +128,14 @@ type Watch<K> = BoxStream<'static, watcher::Result<Event<Guarded<K>>>>;
 /// Watches a kind of OpenShift where the server has it.
 pub(crate) fn openshift<K>(
     client: &Client,
-    tasks: &mut JoinSet<&'static str>,
+    name: &'static str,
+    tasks: &mut Loops,
 ) -> impl Stream<Item = watcher::Result<Event<Guarded<K>>>> + use<K>
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + std::fmt::Debug + Send + Sync + 'static,
 {
     let client = client.clone();
-    where_served(tasks, move || {
+    where_served((tasks, name), move || {
         let client = client.clone();
         async move {
             let served = has_openshift_machines(&client).await?;
@@ -148,13 +149,14 @@ where
 pub(crate) fn cluster_api<K>(
     client: &Client,
     served: &ServedClusterApi,
-    tasks: &mut JoinSet<&'static str>,
+    name: &'static str,
+    tasks: &mut Loops,
 ) -> impl Stream<Item = watcher::Result<Event<Guarded<K>>>> + use<K>
 where
     K: FromClusterApi + Send + 'static,
 {
     let (client, served) = (client.clone(), served.clone());
-    where_served(tasks, move || {
+    where_served((tasks, name), move || {
         let (client, served) = (client.clone(), served.clone());
         async move {
             served.ask(&client).await?;
@@ -184,7 +186,7 @@ fn read<K: FromClusterApi>(version: Version, event: Event<DynamicObject>) -> Eve
 
 /// Runs a watch where its kind is served, and anew when that has changed.
 fn where_served<K, F, W>(
-    tasks: &mut JoinSet<&'static str>,
+    (tasks, name): (&mut Loops, &'static str),
     open: F,
 ) -> impl Stream<Item = watcher::Result<Event<Guarded<K>>>> + use<K, F, W>
 where
@@ -193,7 +195,7 @@ where
     W: Future<Output = Result<Option<Watch<K>>, ShellError>> + Send,
 {
     let (mut events, changes) = mpsc::channel(BUFFER);
-    tasks.spawn(async move {
+    tasks.spawn(name, async move {
         loop {
             match open().await {
                 Ok(Some(watch)) => {

@@ -12,11 +12,11 @@ use remediator_api::views::{Machine, MachineHealthCheck, Node};
 use remediator_api::{BMCEndpoint, PowerCycleRemediation, PowerCycleRemediationTemplate, RemediationPolicy};
 use remediator_core::facts::Lookup;
 use remediator_core::machine_api::MachineApi;
-use tokio::task::JoinSet;
 
 pub(crate) use self::listed::Listed;
 use tokio::sync::watch::error::RecvError;
 
+use crate::report::{Loops, Metrics};
 use crate::watch::api_discovery::ServedClusterApi;
 use crate::watch::change_events::ChangeSender;
 use crate::watch::denied_permissions::{CLUSTERS, DeniedPermissions, HEALTH_CHECKS, MACHINES};
@@ -62,7 +62,7 @@ pub(crate) struct Served {
 pub(crate) fn start(
     client: &Client,
     (cluster_api, served): (&ServedClusterApi, Served),
-    tasks: &mut JoinSet<&'static str>,
+    (metrics, tasks): (&Metrics, &mut Loops),
     (lost_nodes, domain_label): (LostNodes, DomainLabel),
     changes: &ChangeSender,
 ) -> Caches {
@@ -72,6 +72,7 @@ pub(crate) fn start(
         denied: &denied,
         cluster_api,
         changes,
+        metrics,
         tasks,
     };
     let nodes = watch_all(client).inspect_ok(move |event| lost_nodes.note(event));
@@ -81,12 +82,16 @@ pub(crate) fn start(
         endpoints: watches.own("BMCEndpoint"),
         templates: watches.own("PowerCycleRemediationTemplate"),
         openshift: MachineStores {
-            machines: watches.openshift("Machine", Machine::narrow),
-            health_checks: watches.openshift("MachineHealthCheck", MachineHealthCheck::narrow),
+            machines: watches.openshift("Machine.machine.openshift.io", Machine::narrow),
+            health_checks: watches.openshift(
+                "MachineHealthCheck.machine.openshift.io",
+                MachineHealthCheck::narrow,
+            ),
         },
         cluster_api: MachineStores {
-            machines: watches.cluster_api("Machine", Machine::narrow),
-            health_checks: watches.cluster_api("MachineHealthCheck", MachineHealthCheck::narrow),
+            machines: watches.cluster_api("Machine.cluster.x-k8s.io", Machine::narrow),
+            health_checks: watches
+                .cluster_api("MachineHealthCheck.cluster.x-k8s.io", MachineHealthCheck::narrow),
         },
         clusters: watches.cluster_api("Cluster", Cluster::narrow),
         nodes: watches.judged("Node", nodes, domain_label.narrow()),

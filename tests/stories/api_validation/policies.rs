@@ -31,6 +31,9 @@ async fn there_is_one_policy_and_its_networks_are_networks() -> world::Outcome {
     let transport = json!({"bmc": {"minimumTransport": "None"}});
     let says = ["spec.bmc.minimumTransport", "VerifiedTLS"];
     kinds.refuses(kind, "default", &transport, &says).await?;
+    let level = json!({"logLevel": "Trace"});
+    let says = ["spec.logLevel", "Debug"];
+    kinds.refuses(kind, "default", &level, &says).await?;
     for (protocols, says) in [
         (json!(["Telnet"]), "Unsupported value"),
         (json!(["IPMI", "IPMI"]), "Duplicate value"),

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use harness::AuditEvent;
 use remediator_core::phase::Phase;
+use world::metered::Daemon;
 use world::{DAEMON_USER, HostOptions, daemon};
 
 use super::{DAEMON, LONG, credential, leads, own_world};
@@ -17,6 +18,13 @@ async fn who_stands_by_writes_nothing_but_its_lease_and_reads_no_secret() -> wor
     let of_first = credential(&plane, begun).await?;
     let second = daemon::start_replica(&plane, DAEMON, "second")?;
     second.wait_for_line("standing by", LONG).await?;
+    let second = Daemon::of(second).await?;
+    // Whoever knows that another one leads is ready: a rollout goes on, and the Pod is no reason for an alarm.
+    for probe in ["livez", "readyz"] {
+        assert_eq!(second.probe(probe).await?, (200, "ok\n".to_owned()), "{probe}");
+    }
+    let leads = second.metric("baremetal_remediator_leader ").await?;
+    assert_eq!(leads.as_deref(), Some("0"));
     let remediation = world.falls_silent_and_is_reported(&world.hosts[0]).await?;
     let ended = world.remediation_ended(&remediation, LONG).await?;
     assert_eq!(world::phase(&ended), Phase::Succeeded);

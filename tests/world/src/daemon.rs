@@ -114,6 +114,7 @@ pub fn start_replica_on(cluster: &Cluster, program: &str, name: &str, node: &str
         .env("KUBECONFIG", file)
         .env("POD_NAME", name)
         .env("NODE_NAME", node)
+        .env("METRICS_ADDRESS", "127.0.0.1:0")
         .spawn()?;
     pool::note_log(cluster, daemon.log_path());
     Ok(daemon)

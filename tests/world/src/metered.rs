@@ -28,13 +28,22 @@ impl Daemon {
             .env("LOG_FILTER", "debug")
             .spawn()?;
         pool::note_log(cluster, child.log_path());
+        Self::of(child).await
+    }
+
+    /// One that was started so that it serves metrics.
+    pub async fn of(child: ChildDaemon) -> Result<Self> {
         let line = child.wait_for_line("serving metrics", PATIENCE).await?;
         let (_, address) = line.split_once("address=").context("names no address")?;
         let address = address.split_whitespace().next().unwrap_or_default();
-        Ok(Self {
-            child,
-            metrics: format!("http://{address}"),
-        })
+        let metrics = format!("http://{address}");
+        Ok(Self { child, metrics })
+    }
+
+    /// What a probe answers: status and body.
+    pub async fn probe(&self, path: &str) -> Result<(u16, String)> {
+        let answer = reqwest::get(format!("{}/{path}", self.metrics)).await?;
+        Ok((answer.status().as_u16(), answer.text().await?))
     }
 
     /// All metrics as lines.
@@ -49,6 +58,21 @@ impl Daemon {
         let lines = self.scrape().await?;
         let value = lines.iter().find_map(|line| line.strip_prefix(name));
         Ok(value.map(|value| value.trim().to_owned()))
+    }
+
+    /// Waits until a metric is there.
+    pub async fn metric_appears(&self, name: &str) -> Result<()> {
+        let wait = async {
+            while self.metric(name).await?.is_none() {
+                // There is no event for a number that nobody pushes.
+                tokio::time::sleep(Duration::from_millis(200)).await;
+            }
+            anyhow::Ok(())
+        };
+        match tokio::time::timeout(PATIENCE, wait).await {
+            Ok(done) => done,
+            Err(_) => anyhow::bail!("{name} did not appear: {:#?}", self.scrape().await?),
+        }
     }
 
     /// Waits until a metric has a value, or is gone.

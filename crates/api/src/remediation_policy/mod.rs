@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::limits_spec::LimitsSpec;
+use super::log_level::LogLevel;
 use super::readiness_rules::ReadinessRules;
 use super::strategy_spec::StrategySpec;
 use remediator_core::checker::activation::HealthChecker;
@@ -133,6 +134,10 @@ pub struct RemediationPolicySpec {
     /// whatever this says.
     #[schemars(default)]
     pub allowed: Allowed,
+    /// How much the replica that leads logs of its own work, from now on and without a restart. Absent: what it was
+    /// started with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log_level: Option<LogLevel>,
 }
 
 impl RemediationPolicySpec {

@@ -10,6 +10,7 @@ mod tests;
 pub use share::{BadShare, Share};
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -198,17 +199,32 @@ pub struct Used {
     pub failed: usize,
 }
 
-/// What of the limits is used, for people.
+/// What is used of one limit, and how much it allows; `1 of 10` for people.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figure {
+    /// Used.
+    pub used: usize,
+    /// Allowed.
+    pub allowed: usize,
+}
+
+impl fmt::Display for Figure {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} of {}", self.used, self.allowed)
+    }
+}
+
+/// What of the limits is used, for people and for metrics.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Told {
     /// Hosts under remediation.
-    pub at_once: String,
+    pub at_once: Figure,
     /// Power-offs begun in the window.
-    pub in_window: String,
+    pub in_window: Figure,
     /// Unhealthy hosts.
-    pub unhealthy: String,
+    pub unhealthy: Figure,
     /// Hosts that did not return.
-    pub failed: String,
+    pub failed: Figure,
     /// Hosts under remediation in each domain that has any.
     pub domains: String,
 }
@@ -269,7 +285,7 @@ impl Limits {
     /// known.
     pub fn told(&self, fleet: &Fleet, now: Timestamp) -> Told {
         let (used, hosts) = (self.used(fleet, &Claim::default(), now), fleet.hosts);
-        let of = |used: usize, allowed: usize| format!("{used} of {allowed}");
+        let of = |used, allowed| Figure { used, allowed };
         let domains = fleet.domains.iter().filter(|(_, domain)| domain.at_work > 0);
         let domains = domains.map(|(name, domain)| {
             let allowed = self.in_domain.of(domain.hosts, 1);

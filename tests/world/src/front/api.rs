@@ -110,7 +110,8 @@ impl Kubeconfig {
 
     /// Starts a daemon that goes by it.
     pub fn start_daemon(&self, program: &str) -> Result<ChildDaemon> {
-        alone(program).env("KUBECONFIG", self.0.clone()).spawn()
+        let daemon = alone(program).env("KUBECONFIG", self.0.clone());
+        daemon.env("METRICS_ADDRESS", "127.0.0.1:0").spawn()
     }
 }
 

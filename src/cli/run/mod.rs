@@ -1,26 +1,38 @@
 //! `run`: the daemon.
 
-use anyhow::Context as _;
-use tokio::signal::unix::{SignalKind, signal};
-use tracing_subscriber::EnvFilter;
+mod checked;
+mod logging;
 
-use crate::cli::arguments::{LogFormat, RunArguments};
+use anyhow::{Context as _, bail};
+use tokio::signal::unix::{SignalKind, signal};
+
+use self::checked::Checked;
+use crate::api_call;
+use crate::cli::arguments::RunArguments;
 use crate::daemon::run::{self, Settings};
 
 pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<()> {
-    let filter = EnvFilter::try_new(&arguments.log_filter)
-        .with_context(|| format!("--log-filter \"{}\" is not a log filter", arguments.log_filter))?;
-    let log = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr);
-    match arguments.log_format {
-        LogFormat::Text => log.with_ansi(false).init(),
-        LogFormat::Json => log.json().init(),
-    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .worker_threads(2)
         .build()?;
+    let (checked, mut wrong) = checked::check(arguments);
+    // Whoever is told that something is wrong is told of all of it.
+    let cluster = runtime.block_on(api_call::config());
+    if let Err(error) = &cluster {
+        wrong.push(format!(
+            "the cluster: {error:#}; set KUBECONFIG, or run in a Pod with a ServiceAccount"
+        ));
+    }
+    let (Some(checked), Ok(cluster)) = (checked.filter(|_| wrong.is_empty()), cluster) else {
+        bail!("{}", checked::listed(&wrong));
+    };
+    let Checked {
+        leader_elect,
+        metrics_address,
+        log,
+    } = checked;
+    let set_log_level = logging::start(log);
     let ended = runtime.block_on(async {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
@@ -37,9 +49,11 @@ pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<()> {
         let settings = Settings {
             instance: arguments.pod_name.clone(),
             node: Some(arguments.node_name.clone()).filter(|name| !name.is_empty()),
-            metrics_address: arguments.metrics_address.0,
-            elected_as: arguments.leader_elect.then_some(identity),
+            metrics_address,
+            elected_as: leader_elect.then_some(identity),
             process,
+            cluster,
+            set_log_level,
         };
         run::run(settings, stop).await
     });

@@ -1,0 +1,32 @@
+//! What `run` is started with is checked as a whole.
+
+use std::process::Command;
+
+#[test]
+fn all_that_is_wrong_is_told_in_one_message() -> anyhow::Result<()> {
+    let started = Command::new(env!("CARGO_BIN_EXE_baremetal-remediator"))
+        .args(["run", "--node-name", "Not A Node", "--metrics-address", "8080"])
+        .env_clear()
+        .env("POD_NAME", "-")
+        .env("LEADER_ELECT", "maybe")
+        .env("LOG_FILTER", "kube=loud")
+        .env("LOG_FORMAT", "xml")
+        .env("KUBECONFIG", "/is/not/there")
+        .output()?;
+    let told = String::from_utf8(started.stderr)?;
+    assert!(!started.status.success(), "{told}");
+    for part in [
+        "error: 7 settings are wrong:",
+        "--pod-name (POD_NAME) is \"-\": expected the name of a Pod",
+        "--node-name (NODE_NAME) is \"Not A Node\": expected the name of a Node",
+        "--leader-elect (LEADER_ELECT) is \"maybe\": expected true or false",
+        "--metrics-address (METRICS_ADDRESS) is \"8080\": expected an IP address with a port",
+        "--log-filter (LOG_FILTER) is \"kube=loud\": expected a log filter",
+        "--log-format (LOG_FORMAT) is \"xml\": expected text or json",
+        "the cluster: ",
+        "/is/not/there",
+    ] {
+        assert!(told.contains(part), "{part} is not in {told}");
+    }
+    Ok(())
+}
