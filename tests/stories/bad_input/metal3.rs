@@ -120,6 +120,38 @@ fn cases() -> Vec<Case> {
             |host| host["status"]["operationalStatus"] = json!("servicing"),
         ),
         managed(
+            "at whose firmware metal3 failed",
+            Reason::HostServicing,
+            &[named, "its servicing has failed"],
+            |host| {
+                host["status"]["operationalStatus"] = json!("error");
+                host["status"]["errorType"] = json!("servicing error");
+            },
+        ),
+        managed(
+            "that must not be powered off",
+            Reason::PowerOffDisabled,
+            &[named, "spec.disablePowerOff"],
+            |host| host["spec"]["disablePowerOff"] = json!(true),
+        ),
+        managed(
+            "of a Cluster that is moved",
+            Reason::HostPaused,
+            &[named, "cluster-api-provider-metal3"],
+            |host| {
+                host["metadata"]["annotations"] =
+                    json!({"baremetalhost.metal3.io/paused": "metal3.io/capm3"});
+            },
+        ),
+        managed(
+            "given up long ago",
+            Reason::AnotherRemediatorActive,
+            &[named, "capi.metal3.io/unhealthy"],
+            |host| {
+                host["metadata"]["annotations"] = json!({"capi.metal3.io/unhealthy": "capm3/UnhealthyNode"});
+            },
+        ),
+        managed(
             "given up",
             Reason::AnotherRemediatorActive,
             &[named, "capm3.metal3.io/unhealthy"],
