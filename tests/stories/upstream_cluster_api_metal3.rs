@@ -22,11 +22,11 @@ static SETTING: Setting = Setting::shared("upstream cluster api metal3")
 const LONG: Duration = Duration::from_mins(2);
 
 /// Events on a BareMetalHost tell who holds it, and that it is given back.
-async fn tells_who_holds_it(world: &World, host: &WorldHost, hold: &str) -> Result<()> {
+async fn tells_who_holds_it(world: &World, host: &WorldHost, annotation: &str) -> Result<()> {
     let held = objects::event(world, &host.name, "HostHeld").await?;
     let remediation = format!("PowerCycleRemediation {}/{}", world.namespace, host.name);
     let why = format!("Node {} is unhealthy", host.name);
-    for says in [remediation.as_str(), hold, why.as_str()] {
+    for says in [remediation.as_str(), annotation, why.as_str()] {
         anyhow::ensure!(held.contains(says), "{held}");
     }
     let released = objects::event(world, &host.name, "HostReleased").await?;
@@ -56,12 +56,12 @@ async fn a_machine_of_metal3_is_power_cycled_through_its_bare_metal_host_and_its
 
     let request = manager.asks(host, &template).await?;
     manager.leaves_it_to_us(host).await?;
-    let held = |journal: &Journal| journal.hold.as_ref().is_some_and(|hold| hold.held.is_some());
-    let reached = world.remediation_until(&host.name, LONG, held).await?;
+    let is_held = |journal: &Journal| journal.hold.as_ref().is_some_and(|hold| hold.held.is_some());
+    let reached = world.remediation_until(&host.name, LONG, is_held).await?;
     let journal = world::journal(&reached);
-    let hold = journal.hold.context("it is held")?.annotation;
+    let annotation = journal.hold.context("it is held")?.annotation;
     let uid = request.uid().context("it has a UID")?;
-    assert_eq!(hold, format!("reboot.metal3.io/baremetal-remediator-{uid}"));
+    assert_eq!(annotation, format!("reboot.metal3.io/baremetal-remediator-{uid}"));
     let subject = journal.subject.context("it has a subject")?;
     assert_eq!(subject.host, HostObject::BareMetalHost(host.name.clone()));
     let on_again = |journal: &Journal| matches!(journal.phase, Phase::Booting | Phase::Succeeded);
@@ -73,7 +73,7 @@ async fn a_machine_of_metal3_is_power_cycled_through_its_bare_metal_host_and_its
     let node = objects::node(&world, &host.name).await?;
     assert!(!objects::has_out_of_service_taint(&node));
     metal3::is_given_back(&world, host).await?;
-    tells_who_holds_it(&world, host, &hold).await?;
+    tells_who_holds_it(&world, host, &annotation).await?;
     assert_eq!(manager.forbidden().await?, Vec::<String>::new());
     Ok(())
 }

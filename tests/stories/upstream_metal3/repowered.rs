@@ -25,7 +25,10 @@ const BELIEVED: Duration = Duration::from_secs(6);
 fn was_stopped(journal: &Journal) {
     let stopped = [Reason::HostCameOn, Reason::NodeStillReporting].map(Reason::as_str);
     let entered = journal.timeline.iter().map(|entry| entry.reason.as_str());
-    let failed = journal.failed_attempts.iter().map(|failed| failed.reason.as_str());
+    let failed = journal
+        .failed_attempts
+        .iter()
+        .map(|failed| failed.reason.as_str());
     let mut reasons = entered.chain(failed);
     assert!(
         reasons.any(|reason| stopped.contains(&reason)),
