@@ -120,6 +120,27 @@ fn cases() -> Vec<Case> {
             |host| host["status"]["operationalStatus"] = json!("servicing"),
         ),
         managed(
+            "given up",
+            Reason::AnotherRemediatorActive,
+            &[named, "capm3.metal3.io/unhealthy"],
+            |host| {
+                host["metadata"]["annotations"] = json!({"capm3.metal3.io/unhealthy": "capm3/UnhealthyNode"});
+            },
+        ),
+        managed(
+            "held by somebody else",
+            Reason::HostHeldBySomeoneElse,
+            &[named, "reboot.metal3.io/somebody"],
+            |host| host["metadata"]["annotations"] = json!({"reboot.metal3.io/somebody": ""}),
+        ),
+    ]
+}
+
+/// What metal3 or its provider for Cluster API say in other words.
+fn further_cases() -> Vec<Case> {
+    let named = "BareMetalHost {host}";
+    vec![
+        managed(
             "at whose firmware metal3 failed",
             Reason::HostServicing,
             &[named, "its servicing has failed"],
@@ -151,27 +172,13 @@ fn cases() -> Vec<Case> {
                 host["metadata"]["annotations"] = json!({"capi.metal3.io/unhealthy": "capm3/UnhealthyNode"});
             },
         ),
-        managed(
-            "given up",
-            Reason::AnotherRemediatorActive,
-            &[named, "capm3.metal3.io/unhealthy"],
-            |host| {
-                host["metadata"]["annotations"] = json!({"capm3.metal3.io/unhealthy": "capm3/UnhealthyNode"});
-            },
-        ),
-        managed(
-            "held by somebody else",
-            Reason::HostHeldBySomeoneElse,
-            &[named, "reboot.metal3.io/somebody"],
-            |host| host["metadata"]["annotations"] = json!({"reboot.metal3.io/somebody": ""}),
-        ),
     ]
 }
 
 #[tokio::test]
 async fn invariant_10_a_host_that_metal3_has_in_hand_is_refused_by_name() -> world::Outcome {
     let daemon = &daemon().await?;
-    let mut cases = cases();
+    let mut cases: Vec<Case> = cases().into_iter().chain(further_cases()).collect();
     let world = refusal::make(&daemon.cluster, "metal3", &mut cases).await?;
 
     let refused = refusal::all_refused(&world, daemon, &cases).await?;

@@ -118,7 +118,7 @@ fn each_state_in_which_a_host_is_not_fenced_has_its_reason() {
         name: HostName::Known("host-0".to_owned()),
         uid: Some("uid-0".to_owned()),
     };
-    let cases: [(Change<'_>, Option<(Reason, &str)>); 19] = [
+    let cases: [(Change<'_>, Option<(Reason, &str)>); 17] = [
         (&|_| {}, None),
         (&|host| host.state = "externally provisioned".to_owned(), None),
         (&|host| host.reboot_annotations = vec![ours.clone()], None),
@@ -151,20 +151,12 @@ fn each_state_in_which_a_host_is_not_fenced_has_its_reason() {
             Some((Reason::HostHeldBySomeoneElse, "cluster-api-provider-baremetal")),
         ),
         (
-            &|host| host.reboot_annotations = vec!["reboot.metal3.io/iha".to_owned()],
-            Some((Reason::HostHeldBySomeoneElse, "InstanceHA")),
-        ),
-        (
             &|host| host.given_up = Some("capm3.metal3.io/unhealthy".to_owned()),
             Some((Reason::AnotherRemediatorActive, "has given it up")),
         ),
         (
             &|host| host.deleting = true,
             Some((Reason::HostDeleting, "is being deleted")),
-        ),
-        (
-            &|host| host.paused = Some(String::new()),
-            Some((Reason::HostPaused, "paused")),
         ),
         (
             &|host| host.detached = true,
@@ -319,6 +311,9 @@ fn who_has_paused_or_taken_a_host_is_named_where_it_is_known() {
     });
     assert_eq!(taken.reason, Reason::HostConsumerMismatch);
     assert!(taken.detail.contains("names HostClaim metal/claimed"), "{taken}");
+    let held = refused(&|host| host.reboot_annotations = vec!["reboot.metal3.io/iha".to_owned()]);
+    assert_eq!(held.reason, Reason::HostHeldBySomeoneElse);
+    assert!(held.detail.contains("InstanceHA"), "{held}");
     let free = refused(&|host| host.consumer = None);
     assert!(free.detail.contains("names nobody"), "{free}");
 }

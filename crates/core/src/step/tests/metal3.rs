@@ -160,7 +160,7 @@ impl Sim {
     /// The host is one that metal3 keeps online.
     pub(super) fn with_metal3() -> Self {
         let mut sim = Self::new();
-        sim.world.metal3 = Some(Metal3::new());
+        sim.world.metal3 = Some(Box::new(Metal3::new()));
         if let Ok(host) = &mut sim.host {
             host.reference = HostObject::BareMetalHost("worker-1".to_owned());
             host.manager = Some(Manager {

@@ -22,12 +22,8 @@ impl Sim {
     /// Whether anything was sent since then that takes the host from metal3, or its power.
     fn was_disturbed(&self, since: i64) -> bool {
         self.sent.iter().any(|(sent, effect)| {
-            *sent >= since
-                && match effect {
-                    Effect::PowerOff { .. } => true,
-                    Effect::WriteHold(hold) => hold.write == HoldWrite::Detach,
-                    _ => false,
-                }
+            let detaches = matches!(effect, Effect::WriteHold(hold) if hold.write == HoldWrite::Detach);
+            *sent >= since && (detaches || matches!(effect, Effect::PowerOff { .. }))
         })
     }
 }
