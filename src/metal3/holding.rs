@@ -62,11 +62,8 @@ pub(crate) async fn write(
     let version = match (&hold.resource_version, hold.write) {
         (Some(version), _) => Some(version.clone()),
         (None, HoldWrite::Hold | HoldWrite::Kick) => None,
-        // What another has detached stays theirs.
         (None, HoldWrite::Detach) => match hosts.get(&host.name).await? {
-            Guarded(Ok(found))
-                if found.facts().detached && !found.facts().view(&host.annotation).detaching =>
-            {
+            Guarded(Ok(found)) if is_left_attached(&found, host) => {
                 return Ok(Lookup::Present(found.facts().view(&host.annotation)));
             }
             Guarded(Ok(found)) => Some(found.facts().resource_version),
@@ -74,6 +71,13 @@ pub(crate) async fn write(
         },
     };
     patch(&hosts, host, version.as_deref(), change).await
+}
+
+/// Whether a host is not to be detached: what another has detached stays theirs, and what metal3 services would lose its
+/// Ironic in the middle of that.
+fn is_left_attached(found: &BareMetalHost, host: &HeldHost) -> bool {
+    let (facts, view) = (found.facts(), found.facts().view(&host.annotation));
+    (facts.detached && !view.detaching) || view.servicing
 }
 
 /// Removes what we have put on a BareMetalHost, and answers what it is then.

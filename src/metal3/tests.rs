@@ -8,7 +8,10 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use serde_json::json;
+use remediator_core::decision::{HeldHost, HoldOn};
+use remediator_core::facts::Lookup;
+use remediator_core::metal3::HoldWrite;
+use serde_json::{Value, json};
 
 use crate::metal3::*;
 use crate::test_server::served;
@@ -102,9 +105,8 @@ fn a_host_is_left_to_a_metal3_remediation_and_to_whoever_holds_it_off() {
     }
 }
 
-/// A server with one BareMetalHost, and what it answers to a list of Metal3Remediations.
-async fn server(answer: fn() -> Response, listed: Arc<AtomicUsize>) -> Provider {
-    let host = json!({
+fn bare_metal_host() -> Value {
+    json!({
         "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost",
         "metadata": {"name": "host-0", "namespace": "metal", "uid": "of-host-0"},
         "spec": {
@@ -112,7 +114,11 @@ async fn server(answer: fn() -> Response, listed: Arc<AtomicUsize>) -> Provider 
             "consumerRef": {"kind": "Machine", "namespace": "metal", "name": "worker-0"},
         },
         "status": {"provisioning": {"state": "provisioned"}, "operationalStatus": "OK"},
-    });
+    })
+}
+
+/// A server with one BareMetalHost, which it lets nobody write, and what it answers to a list of Metal3Remediations.
+async fn server(host: Value, answer: fn() -> Response, listed: Arc<AtomicUsize>) -> Provider {
     let list = move || {
         listed.fetch_add(1, Ordering::Relaxed);
         std::future::ready(answer())
@@ -155,7 +161,7 @@ async fn nothing_is_powered_off_before_the_server_has_said_who_else_remediates()
         (no_answer, Reason::HostUnreadable),
     ] {
         let listed = Arc::new(AtomicUsize::new(0));
-        let metal3 = server(answer, Arc::clone(&listed)).await;
+        let metal3 = server(bare_metal_host(), answer, Arc::clone(&listed)).await;
         let refused = fenceable(&metal3, &machine(), &reference, "").await;
         assert_eq!(refused.unwrap().unwrap_err().reason, reason);
         assert_eq!(listed.swap(0, Ordering::Relaxed), 1);
@@ -165,5 +171,41 @@ async fn nothing_is_powered_off_before_the_server_has_said_who_else_remediates()
             .unwrap();
         assert_eq!(described.unwrap().secret, "s");
         assert_eq!(listed.load(Ordering::Relaxed), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_host_that_is_serviced_or_that_another_has_detached_is_not_detached() {
+    let detached = json!({"baremetalhost.metal3.io/detached": "by hand"});
+    for (status, annotations, is_left) in [
+        (json!({"operationalStatus": "servicing"}), Value::Null, true),
+        (
+            json!({"operationalStatus": "error", "errorType": "servicing error"}),
+            Value::Null,
+            true,
+        ),
+        (json!({"operationalStatus": "OK"}), detached, true),
+        (json!({"operationalStatus": "OK"}), Value::Null, false),
+    ] {
+        let mut host = bare_metal_host();
+        host["metadata"]["annotations"] = annotations;
+        host["status"] = status;
+        let metal3 = server(host, a_rival, Arc::default()).await;
+        let hold = HoldOn {
+            host: HeldHost {
+                name: "host-0".to_owned(),
+                uid: "of-host-0".to_owned(),
+                annotation: annotation_of("pcr-uid"),
+            },
+            write: HoldWrite::Detach,
+            resource_version: None,
+            not_after: jiff::Timestamp::MAX,
+        };
+        let written = holding::write(&metal3, "metal", &hold).await;
+        match written {
+            Ok(Lookup::Present(view)) => assert!(is_left && !view.detaching, "{view:?}"),
+            Ok(other) => panic!("{other:?}"),
+            Err(error) => assert!(!is_left, "it was to be left alone: {error}"),
+        }
     }
 }

@@ -44,6 +44,7 @@ mod templates;
 mod tenants;
 mod unserved;
 mod upstream_cluster_api;
+mod upstream_cluster_api_metal3;
 mod upstream_medik8s;
 mod upstream_metal3;
 mod upstream_openshift;

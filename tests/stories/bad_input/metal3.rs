@@ -136,10 +136,49 @@ fn cases() -> Vec<Case> {
     ]
 }
 
+/// What metal3 or its provider for Cluster API say in other words.
+fn further_cases() -> Vec<Case> {
+    let named = "BareMetalHost {host}";
+    vec![
+        managed(
+            "at whose firmware metal3 failed",
+            Reason::HostServicing,
+            &[named, "its servicing has failed"],
+            |host| {
+                host["status"]["operationalStatus"] = json!("error");
+                host["status"]["errorType"] = json!("servicing error");
+            },
+        ),
+        managed(
+            "that must not be powered off",
+            Reason::PowerOffDisabled,
+            &[named, "spec.disablePowerOff"],
+            |host| host["spec"]["disablePowerOff"] = json!(true),
+        ),
+        managed(
+            "of a Cluster that is moved",
+            Reason::HostPaused,
+            &[named, "cluster-api-provider-metal3"],
+            |host| {
+                host["metadata"]["annotations"] =
+                    json!({"baremetalhost.metal3.io/paused": "metal3.io/capm3"});
+            },
+        ),
+        managed(
+            "given up long ago",
+            Reason::AnotherRemediatorActive,
+            &[named, "capi.metal3.io/unhealthy"],
+            |host| {
+                host["metadata"]["annotations"] = json!({"capi.metal3.io/unhealthy": "capm3/UnhealthyNode"});
+            },
+        ),
+    ]
+}
+
 #[tokio::test]
 async fn invariant_10_a_host_that_metal3_has_in_hand_is_refused_by_name() -> world::Outcome {
     let daemon = &daemon().await?;
-    let mut cases = cases();
+    let mut cases: Vec<Case> = cases().into_iter().chain(further_cases()).collect();
     let world = refusal::make(&daemon.cluster, "metal3", &mut cases).await?;
 
     let refused = refusal::all_refused(&world, daemon, &cases).await?;

@@ -82,11 +82,19 @@ async fn what_must_not_be_marked_is_not_and_people_are_told_why() -> world::Outc
     triggered(&world, &good.name, true).await?;
     for (host, reason) in [
         (master, "ControlPlaneRefused"),
-        (provided, "AnotherRemediatorActive"),
+        (provided, "TriggerAnsweredElsewhere"),
         (elsewhere, "MachineNotAuthoritative"),
         (failed, "MachineFailed"),
     ] {
         objects::event(&world, &host.name, reason).await?;
+    }
+    let note = objects::event(&world, &provided.name, "TriggerAnsweredElsewhere").await?;
+    for says in [
+        "cluster-api-provider-baremetal answers",
+        "spec.remediationTemplate",
+        "NodeHealthCheck",
+    ] {
+        assert!(note.contains(says), "{note}");
     }
     let note = objects::event(&world, "generous", "RemediationRestricted").await?;
     assert!(note.contains("MachineHealthCheck strict"), "{note}");

@@ -4,6 +4,7 @@ mod cycled;
 mod died;
 mod held;
 mod people;
+mod repowered;
 
 use std::time::Duration;
 

@@ -18,7 +18,8 @@ use serde_json::{Value, json};
 
 use super::upstream::{self, ServiceAccount, Upstream};
 use super::{
-    HostOptions, World, WorldHost, cluster_api, cluster_api_objects as objects, escalation, install, pool,
+    HostOptions, World, WorldHost, cluster_api, cluster_api_objects as objects, escalation, install,
+    metal3_provider, pool,
 };
 
 const VARIABLE: &str = "CLUSTER_API_MANAGER";
@@ -40,8 +41,32 @@ pub struct ClusterApiManager<'a> {
     world: &'a World,
     real: Arc<Manager>,
     since: Cursor,
+    provider: Provider,
     /// The Node of the control plane, which makes the Cluster count as initialized.
     _control_plane: ScriptedKubelet,
+}
+
+/// Who provides the hosts of Machines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Provider {
+    /// They are simply there.
+    Hosts,
+    /// cluster-api-provider-metal3, by BareMetalHosts that it has taken.
+    Metal3,
+}
+
+/// The same of a host that only a BareMetalHost describes.
+pub fn metal3_host() -> HostOptions {
+    HostOptions {
+        endpoint: Box::new(|_| Value::Null),
+        node: Box::new(|mut node| {
+            let machine = node.machine.take().unwrap_or_default();
+            let (namespace, name) = machine.split_once('/').unwrap_or_default();
+            let provider_id = Some(metal3_provider::provider_id(namespace, name));
+            NodeTemplate { provider_id, ..node }
+        }),
+        ..host()
+    }
 }
 
 /// A host whose Node has a providerID, by which the manager finds it. Its Machine is made later.
@@ -95,6 +120,11 @@ impl<'a> ClusterApiManager<'a> {
     /// Makes the world's hosts into Machines of one Cluster, whose Nodes are in `nodes`, and waits until each
     /// knows its Node.
     pub async fn manages(world: &'a World, nodes: &Cluster) -> Result<Self> {
+        Self::manages_of(Provider::Hosts, world, nodes).await
+    }
+
+    /// The same of hosts by this provider.
+    pub async fn manages_of(provider: Provider, world: &'a World, nodes: &Cluster) -> Result<Self> {
         let real = prepare(&world.cluster).await?;
         let since = world.cluster.audit_cursor()?;
         let first = format!("{}-control-plane", world.prefix);
@@ -105,6 +135,7 @@ impl<'a> ClusterApiManager<'a> {
             world,
             real,
             since,
+            provider,
             _control_plane: control_plane,
         };
         this.create_cluster(nodes).await?;
@@ -140,12 +171,9 @@ impl<'a> ClusterApiManager<'a> {
     }
 
     async fn create_machine(&self, name: &str, control_plane: bool) -> Result<()> {
-        self.create_infrastructure(objects::HOST_MACHINES, objects::host_machine(name), name)
-            .await?;
-        self.create(objects::MACHINES, objects::machine(name, control_plane))
-            .await?;
+        let provider_id = self.provide(name, control_plane).await?;
         if self.real.0.is_none() {
-            return self.give_node(name).await;
+            return self.give_node(name, &provider_id).await;
         }
         let has_node = |machine: Option<&DynamicObject>| {
             let node = machine.and_then(|machine| machine.data.pointer("/status/nodeRef/name"));
@@ -160,9 +188,33 @@ impl<'a> ClusterApiManager<'a> {
         Ok(())
     }
 
+    /// Creates a Machine and what its provider has provided for it; answers the providerID.
+    async fn provide(&self, name: &str, control_plane: bool) -> Result<String> {
+        let by = if control_plane {
+            Provider::Hosts
+        } else {
+            self.provider
+        };
+        let (kind, on, provider_id) = match by {
+            Provider::Hosts => {
+                self.create_infrastructure(objects::HOST_MACHINES, objects::host_machine(name), name)
+                    .await?;
+                ("HostMachine", name.to_owned(), objects::provider_id(name))
+            }
+            Provider::Metal3 => {
+                let id = metal3_provider::provider_id(&self.world.namespace, name);
+                metal3_provider::create_metal3_machine(self.world, name, json!(id)).await?;
+                (objects::METAL3_MACHINE, metal3_provider::metal3_machine(name), id)
+            }
+        };
+        let machine = objects::machine(name, (kind, &on), control_plane);
+        self.create(objects::MACHINES, machine).await?;
+        Ok(provider_id)
+    }
+
     /// What the manager writes when a Node with the providerID is there.
-    async fn give_node(&self, name: &str) -> Result<()> {
-        let spec = json!({"spec": {"providerID": objects::provider_id(name)}});
+    async fn give_node(&self, name: &str, provider_id: &str) -> Result<()> {
+        let spec = json!({"spec": {"providerID": provider_id}});
         objects::api(self.world, objects::MACHINES)
             .patch(name, &PatchParams::default(), &Patch::Merge(spec))
             .await?;

@@ -28,7 +28,9 @@ pub fn api(world: &World, (group, version, kind): Kind) -> Api<DynamicObject> {
     Api::namespaced_with(world.client.clone(), &world.namespace, &resource)
 }
 
-/// The providerID of a host.
+pub const METAL3_MACHINE: &str = "Metal3Machine";
+
+/// The providerID of a host that is simply there.
 pub fn provider_id(name: &str) -> String {
     format!("host://{name}")
 }
@@ -58,7 +60,8 @@ pub fn host_machine(name: &str) -> Value {
     })
 }
 
-pub fn machine(name: &str, control_plane: bool) -> Value {
+/// A Machine on an object of the provider of infrastructure.
+pub fn machine(name: &str, (kind, on): (&str, &str), control_plane: bool) -> Value {
     let mut labels = json!({CLUSTER_LABEL: CLUSTER});
     let role = if control_plane {
         "cluster.x-k8s.io/control-plane"
@@ -72,7 +75,7 @@ pub fn machine(name: &str, control_plane: bool) -> Value {
         "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine", "metadata": {"name": name, "labels": labels},
         "spec": {
             "clusterName": CLUSTER, "bootstrap": {"dataSecretName": "done-long-ago"},
-            "infrastructureRef": {"apiGroup": INFRASTRUCTURE, "kind": "HostMachine", "name": name},
+            "infrastructureRef": {"apiGroup": INFRASTRUCTURE, "kind": kind, "name": on},
         },
     })
 }

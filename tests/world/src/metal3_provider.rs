@@ -48,25 +48,46 @@ pub fn metal3_machines(world: &World) -> Api<DynamicObject> {
 /// BareMetalHost.
 pub async fn take_bare_metal_host(world: &World, host: &WorldHost) -> Result<String> {
     objects::create_bare_metal_host(world, host).await?;
-    let name = metal3_machine(&host.name);
-    let consumer = json!({"spec": {"consumerRef": {
-        "apiVersion": format!("{GROUP}/v1beta2"), "kind": "Metal3Machine", "name": name, "namespace": world.namespace,
-    }}});
+    let consumer = json!({"spec": {"consumerRef": consumer(world, &host.name)}});
     let taken = objects::bare_metal_hosts(world)
         .patch(&host.name, &PatchParams::default(), &Patch::Merge(consumer))
         .await?;
+    create_metal3_machine(world, &host.name, Value::Null).await?;
+    taken.uid().context("the BareMetalHost has no UID")
+}
+
+/// Whom the BareMetalHost of this name is used by.
+pub fn consumer(world: &World, host: &str) -> Value {
+    json!({
+        "apiVersion": format!("{GROUP}/v1beta2"), "kind": "Metal3Machine", "name": metal3_machine(host),
+        "namespace": world.namespace,
+    })
+}
+
+/// The providerID by which a Node tells that it runs on the BareMetalHost of this name.
+pub fn provider_id(namespace: &str, host: &str) -> String {
+    format!("metal3://{namespace}/{host}/{}", metal3_machine(host))
+}
+
+/// The Metal3Machine that has taken the BareMetalHost of this name, and has provided it if there is a providerID.
+pub async fn create_metal3_machine(world: &World, host: &str, provider_id: Value) -> Result<()> {
+    let name = metal3_machine(host);
+    let provided = provider_id.is_string();
     let object: DynamicObject = serde_json::from_value(json!({
         "apiVersion": format!("{GROUP}/v1beta2"), "kind": "Metal3Machine",
         "metadata": {
             "name": name, "namespace": world.namespace,
-            "annotations": {keys::BARE_METAL_HOST_ANNOTATION: format!("{}/{}", world.namespace, host.name)},
+            "annotations": {keys::BARE_METAL_HOST_ANNOTATION: format!("{}/{host}", world.namespace)},
         },
-        "spec": {"image": {"url": "oci://registry.invalid/image:1"}},
+        "spec": {"image": {"url": "oci://registry.invalid/image:1"}, "providerID": provider_id},
     }))?;
-    metal3_machines(world)
-        .create(&PostParams::default(), &object)
+    let machines = metal3_machines(world);
+    machines.create(&PostParams::default(), &object).await?;
+    let status = json!({"status": {"initialization": {"provisioned": provided}}});
+    machines
+        .patch_status(&name, &PatchParams::default(), &Patch::Merge(status))
         .await?;
-    taken.uid().context("the BareMetalHost has no UID")
+    Ok(())
 }
 
 /// Writes the providerID of a Machine, as Cluster API copies it from the Metal3Machine.

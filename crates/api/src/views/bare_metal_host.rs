@@ -60,6 +60,8 @@ pub struct ConsumerReference {
 pub struct BareMetalHostStatus {
     /// `OK`, `discovered`, `error`, `delayed`, `detached`, `servicing` or empty.
     pub operational_status: String,
+    /// `servicing error`, ... or empty.
+    pub error_type: String,
     /// Provisioning.
     pub provisioning: ProvisioningView,
 }
@@ -95,7 +97,8 @@ impl BareMetalHost {
             }),
             state: status.provisioning.state,
             operational_status: status.operational_status,
-            paused: annotations.contains_key(keys::BARE_METAL_HOST_PAUSED),
+            error_type: status.error_type,
+            paused: annotations.get(keys::BARE_METAL_HOST_PAUSED).cloned(),
             detached: annotations.contains_key(keys::BARE_METAL_HOST_DETACHED),
             detached_for: annotations.get(keys::DETACHED_FOR_ANNOTATION).cloned(),
             reboot_annotations: annotations.keys().filter(is_reboot).cloned().collect(),

@@ -85,6 +85,10 @@ pub(super) fn not_provisioned(machine: &Machine) -> Option<Ineligible> {
 /// Source: cluster-api-provider-baremetal `pkg/cloud/baremetal/actuators/machine/actuator.go`.
 pub(super) fn trigger_of_another(machine: &Machine) -> Option<Ineligible> {
     let other = machine.trigger_answered_by.as_ref()?;
-    let detail = format!("{other} answers the trigger of Machine {}", machine.name);
-    Some(Rule::TriggerIsOurs.because(Reason::AnotherRemediatorActive, detail))
+    let detail = format!(
+        "{other} answers the trigger annotation of Machine {} by itself, because spec.providerSpec.value of that is \
+         its own",
+        machine.name
+    );
+    Some(Rule::TriggerIsOurs.because(Reason::TriggerAnsweredElsewhere, detail))
 }

@@ -411,7 +411,7 @@ fn cases_with_node() -> Vec<Case> {
         (
             |known| known.edit_machine(|machine| machine.trigger_answered_by = Some("x".to_owned())),
             Rule::TriggerIsOurs,
-            Reason::AnotherRemediatorActive,
+            Reason::TriggerAnsweredElsewhere,
             (false, false),
         ),
         (

@@ -92,13 +92,17 @@ pub(crate) fn stated_uuid<'a>(
 ) -> Result<&'a SystemUuid, Obstacle> {
     host.stated_uuid.as_ref().ok_or_else(|| {
         let (reason, does_not) = if host.reference.can_state_uuid() {
-            (Reason::IdentityUnproven, "does not state")
+            (
+                Reason::IdentityUnproven,
+                "does not state the system UUID of the host",
+            )
         } else {
-            (Reason::NodeMissing, "cannot state")
+            // Neither has a field for it: baremetal-operator `apis/metal3.io/v1alpha1/hardwaredata_types.go`.
+            let cannot = "cannot state the system UUID of the host, nor can its HardwareData";
+            (Reason::NodeMissing, cannot)
         };
         let (told, reference) = (why.told_of(&machine.name), &host.reference);
-        let detail = format!("{told}, and {reference} {does_not} the system UUID of the host");
-        Obstacle::new(reason, detail)
+        Obstacle::new(reason, format!("{told}, and {reference} {does_not}"))
     })
 }
 

@@ -79,6 +79,8 @@ pub struct HostView {
     pub detaching: bool,
     /// `status.operationalStatus` is `detached`: metal3 does not touch its power.
     pub detached: bool,
+    /// metal3 is at work on the firmware of the host, which it may have begun while we held it off.
+    pub servicing: bool,
 }
 
 impl HostView {

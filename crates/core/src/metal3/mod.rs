@@ -1,10 +1,12 @@
 //! Whether the power of a host that a BareMetalHost describes may be touched.
 //! Source: `baremetal-operator` `docs/baremetalhost-states.md`, and the refusal list of this project.
 
+mod fenceable;
 mod hold;
 #[cfg(test)]
 mod tests;
 
+pub use fenceable::may_be_fenced;
 pub use hold::{Hold, HoldWrite, HostView, Manager, annotation_of, is_annotation_of_ours};
 
 use super::facts::Obstacle;
@@ -33,8 +35,10 @@ pub struct BareMetalHost {
     pub state: String,
     /// `status.operationalStatus`.
     pub operational_status: String,
-    /// Carries the paused annotation.
-    pub paused: bool,
+    /// `status.errorType`.
+    pub error_type: String,
+    /// The value of the paused annotation.
+    pub paused: Option<String>,
     /// Carries the detached annotation.
     pub detached: bool,
     /// Which hold of ours asked to detach it, by its annotation.
@@ -48,6 +52,19 @@ pub struct BareMetalHost {
 }
 
 impl BareMetalHost {
+    /// That metal3 is at work on the firmware of the host, to be told after its name. What failed is tried again, and
+    /// reboot annotations are not obeyed before it has worked.
+    /// Source: baremetal-operator `internal/controller/metal3.io/baremetalhost_controller.go`, `manageHostPower`.
+    fn servicing(&self) -> Option<&'static str> {
+        if self.operational_status == "servicing" {
+            Some("is being serviced")
+        } else if self.error_type == "servicing error" {
+            Some("is to be serviced, and its servicing has failed")
+        } else {
+            None
+        }
+    }
+
     /// What it says of a hold of ours, known by its annotation.
     pub fn view(&self, hold: &str) -> HostView {
         HostView {
@@ -59,6 +76,7 @@ impl BareMetalHost {
                 .any(|annotation| annotation == hold),
             detaching: self.detached && self.detached_for.as_deref() == Some(hold),
             detached: self.operational_status == "detached",
+            servicing: self.servicing().is_some(),
         }
     }
 }
@@ -191,96 +209,4 @@ fn parse(path: &str, field: &str, expected: &str) -> Result<HostReference, Obsta
         name: HostName::Known(name.to_owned()),
         uid: uid.map(ToOwned::to_owned),
     })
-}
-
-/// Checks everything about a BareMetalHost that forbids to power its host. `hold`: the annotation of our own hold, which
-/// forbids nothing.
-///
-/// # Errors
-/// What forbids it, each by a reason of its own.
-pub fn may_be_fenced(
-    host: &BareMetalHost,
-    reference: &HostReference,
-    consumer: &Consumer,
-    hold: &str,
-) -> Result<(), Obstacle> {
-    let name = &host.name;
-    if reference.uid.as_ref().is_some_and(|uid| *uid != host.uid) {
-        let uid = &host.uid;
-        let detail = format!("BareMetalHost {name} has UID {uid}, the providerID names another");
-        return Err(Obstacle::new(Reason::HostConsumerMismatch, detail));
-    }
-    if host.consumer.as_ref() != Some(consumer) {
-        let Consumer {
-            kind, name: consumer, ..
-        } = consumer;
-        let detail = format!("spec.consumerRef of BareMetalHost {name} does not name {kind} {consumer}");
-        return Err(Obstacle::new(Reason::HostConsumerMismatch, detail));
-    }
-    let foreign = host
-        .reboot_annotations
-        .iter()
-        .find(|annotation| *annotation != hold);
-    if let Some(annotation) = foreign {
-        let detail = format!("BareMetalHost {name} carries {annotation}{}", holder(annotation));
-        return Err(Obstacle::new(Reason::HostHeldBySomeoneElse, detail));
-    }
-    if let Some(annotation) = &host.given_up {
-        let detail =
-            format!("BareMetalHost {name} carries {annotation}: cluster-api-provider-metal3 has given it up");
-        return Err(Obstacle::new(Reason::AnotherRemediatorActive, detail));
-    }
-    match forbidding_state(host, hold) {
-        None => Ok(()),
-        Some((reason, why)) => Err(Obstacle::new(reason, format!("BareMetalHost {name} {why}"))),
-    }
-}
-
-/// The state of a BareMetalHost that forbids to power its host, to be told after its name.
-fn forbidding_state(host: &BareMetalHost, hold: &str) -> Option<(Reason, String)> {
-    let is_detached = host.detached && host.detached_for.as_deref() != Some(hold);
-    let (reason, why) = match host.state.as_str() {
-        _ if host.deleting => (Reason::HostDeleting, "is being deleted".to_owned()),
-        _ if !host.has_bmc => (Reason::HostUnmanaged, "has no spec.bmc.address".to_owned()),
-        _ if host.paused => (
-            Reason::HostPaused,
-            "is paused by baremetalhost.metal3.io/paused".to_owned(),
-        ),
-        _ if is_detached => {
-            let why = "is detached from metal3 by baremetalhost.metal3.io/detached";
-            (Reason::HostDetached, why.to_owned())
-        }
-        _ if !host.online => (Reason::HostOffline, "has spec.online: false".to_owned()),
-        _ if host.power_off_disabled => {
-            let why = "has spec.disablePowerOff, so it can never be proven off";
-            (Reason::PowerOffDisabled, why.to_owned())
-        }
-        _ if host.operational_status == "servicing" => {
-            (Reason::HostServicing, "is being serviced".to_owned())
-        }
-        "provisioned" | "externally provisioned" => return None,
-        "unmanaged" => (
-            Reason::HostUnmanaged,
-            "is in provisioning state \"unmanaged\"".to_owned(),
-        ),
-        state => (
-            Reason::HostNotProvisioned,
-            format!("is in provisioning state \"{state}\""),
-        ),
-    };
-    Some((reason, why))
-}
-
-/// Whose reboot annotation that is, where it is known, to be told after the annotation.
-fn holder(annotation: &str) -> &'static str {
-    let suffix = annotation.split_once('/').map_or("", |(_, suffix)| suffix);
-    if suffix == "capbm-requested-power-off" {
-        ", by which cluster-api-provider-baremetal powers it off"
-    } else if suffix.starts_with("metal3-remediation-") {
-        ", by which a Metal3Remediation powers it off"
-    } else if suffix.starts_with(hold::SUFFIX) {
-        ", the hold of another PowerCycleRemediation"
-    } else {
-        ""
-    }
 }

@@ -118,7 +118,7 @@ fn each_state_in_which_a_host_is_not_fenced_has_its_reason() {
         name: HostName::Known("host-0".to_owned()),
         uid: Some("uid-0".to_owned()),
     };
-    let cases: [(Change<'_>, Option<(Reason, &str)>); 18] = [
+    let cases: [(Change<'_>, Option<(Reason, &str)>); 17] = [
         (&|_| {}, None),
         (&|host| host.state = "externally provisioned".to_owned(), None),
         (&|host| host.reboot_annotations = vec![ours.clone()], None),
@@ -158,7 +158,6 @@ fn each_state_in_which_a_host_is_not_fenced_has_its_reason() {
             &|host| host.deleting = true,
             Some((Reason::HostDeleting, "is being deleted")),
         ),
-        (&|host| host.paused = true, Some((Reason::HostPaused, "paused"))),
         (
             &|host| host.detached = true,
             Some((Reason::HostDetached, "detached")),
@@ -209,6 +208,114 @@ fn each_state_in_which_a_host_is_not_fenced_has_its_reason() {
         assert_eq!(found.reason, Reason::HostUnmanaged);
         assert!(found.detail.contains(expected), "{found}");
     }
+}
+
+/// Source: baremetal-operator `apis/metal3.io/v1alpha1/baremetalhost_types.go`, `ProvisioningState`.
+#[test]
+fn of_all_provisioning_states_two_let_a_host_be_powered() {
+    let reference = HostReference {
+        namespace: "metal".to_owned(),
+        name: HostName::Known("host-0".to_owned()),
+        uid: None,
+    };
+    for (state, expected) in [
+        ("provisioned", None),
+        ("externally provisioned", None),
+        ("", Some(Reason::HostNotProvisioned)),
+        ("unmanaged", Some(Reason::HostUnmanaged)),
+        ("registering", Some(Reason::HostNotProvisioned)),
+        ("match profile", Some(Reason::HostNotProvisioned)),
+        ("preparing", Some(Reason::HostNotProvisioned)),
+        ("ready", Some(Reason::HostNotProvisioned)),
+        ("available", Some(Reason::HostNotProvisioned)),
+        ("provisioning", Some(Reason::HostNotProvisioned)),
+        ("deprovisioning", Some(Reason::HostNotProvisioned)),
+        ("inspecting", Some(Reason::HostNotProvisioned)),
+        ("powering off before delete", Some(Reason::HostNotProvisioned)),
+        ("deleting", Some(Reason::HostNotProvisioned)),
+        ("one of a later version", Some(Reason::HostNotProvisioned)),
+    ] {
+        let mut host = provisioned();
+        state.clone_into(&mut host.state);
+        let found = may_be_fenced(&host, &reference, &consumer(), "").err();
+        assert_eq!(found.map(|found| found.reason), expected, "{state}");
+    }
+}
+
+/// Source: the same file, `OperationalStatus` and `ErrorType`.
+#[test]
+fn what_metal3_works_on_is_left_to_it_and_what_it_only_fails_at_is_not() {
+    let reference = HostReference {
+        namespace: "metal".to_owned(),
+        name: HostName::Known("host-0".to_owned()),
+        uid: None,
+    };
+    for (status, error, expected) in [
+        ("", "", None),
+        ("OK", "", None),
+        ("detached", "", None),
+        ("error", "power management error", None),
+        ("error", "provisioned registration error", None),
+        ("error", "detach error", None),
+        ("error", "", None),
+        (
+            "servicing",
+            "",
+            Some((Reason::HostServicing, "is being serviced")),
+        ),
+        // It goes on with it, and obeys no annotation before that has worked.
+        (
+            "error",
+            "servicing error",
+            Some((Reason::HostServicing, "servicing has failed")),
+        ),
+        (
+            "rebuilding",
+            "",
+            Some((Reason::HostUnreadable, "status.operationalStatus \"rebuilding\"")),
+        ),
+    ] {
+        let mut host = provisioned();
+        (host.operational_status, host.error_type) = (status.to_owned(), error.to_owned());
+        let found = may_be_fenced(&host, &reference, &consumer(), "").err();
+        let reason = found.as_ref().map(|found| found.reason);
+        assert_eq!(reason, expected.map(|(reason, _)| reason), "{status} {error}");
+        let says = expected.map_or("", |(_, says)| says);
+        assert!(found.is_none_or(|found| found.detail.contains(says)), "{says}");
+    }
+}
+
+#[test]
+fn who_has_paused_or_taken_a_host_is_named_where_it_is_known() {
+    let reference = HostReference {
+        namespace: "metal".to_owned(),
+        name: HostName::Known("host-0".to_owned()),
+        uid: None,
+    };
+    let refused = |change: Change<'_>| {
+        let mut host = provisioned();
+        change(&mut host);
+        may_be_fenced(&host, &reference, &consumer(), "").unwrap_err()
+    };
+    let paused = refused(&|host| host.paused = Some("metal3.io/capm3".to_owned()));
+    assert_eq!(paused.reason, Reason::HostPaused);
+    assert!(paused.detail.contains("cluster-api-provider-metal3"), "{paused}");
+    let paused = refused(&|host| host.paused = Some("night shift".to_owned()));
+    assert!(!paused.detail.contains("cluster-api-provider-metal3"), "{paused}");
+    let taken = refused(&|host| {
+        host.consumer = Some(Consumer {
+            kind: "HostClaim".to_owned(),
+            namespace: "metal".to_owned(),
+            name: "claimed".to_owned(),
+        });
+    });
+    assert_eq!(taken.reason, Reason::HostConsumerMismatch);
+    assert!(taken.detail.contains("names HostClaim metal/claimed"), "{taken}");
+    let held = refused(&|host| host.reboot_annotations = vec!["reboot.metal3.io/iha".to_owned()]);
+    assert_eq!(held.reason, Reason::HostHeldBySomeoneElse);
+    assert!(held.detail.contains("InstanceHA"), "{held}");
+    let free = refused(&|host| host.consumer = None);
+    assert!(free.detail.contains("names nobody"), "{free}");
 }
 
 #[test]

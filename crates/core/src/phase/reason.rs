@@ -154,6 +154,9 @@ reasons! {
     OwnNode => "Wait for another replica of the daemon to take over; if there is none, start one on another Node.",
     /// Another remediator has its marks on the Machine.
     AnotherRemediatorActive => "Let the remediator that the message names finish, or switch it off.",
+    /// Another controller of the platform answers the trigger of the Machine, and there is no switch for that.
+    TriggerAnsweredElsewhere => "Let the health check make requests of ours in place of the trigger: name a \
+        PowerCycleRemediationTemplate in spec.remediationTemplate of the MachineHealthCheck, or use a NodeHealthCheck.",
     /// No unpaused MachineHealthCheck with the strategy selects the Machine.
     NoHealthCheck => "Annotate the MachineHealthCheck that selects the Machine with \
         machine.openshift.io/remediation-strategy: external-baremetal, or remove the trigger.",
@@ -256,7 +259,8 @@ reasons! {
     /// The BareMetalHost is meant to be off.
     HostOffline => "Set spec.online of the BareMetalHost to true if the host is to run.",
     /// The BareMetalHost must not be powered off.
-    PowerOffDisabled => "Reboot the host by hand, or remove spec.disablePowerOff of the BareMetalHost.",
+    PowerOffDisabled => "Look at the host and reset it by hand: annotate the BareMetalHost with reboot.metal3.io={\"mode\":\"hard\"}; or remove \
+        its spec.disablePowerOff.",
     /// metal3 is servicing the host.
     HostServicing => "Nothing to do until metal3 has finished with the firmware of the host.",
     /// metal3 has not provisioned the host, or takes it back.

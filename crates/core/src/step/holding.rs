@@ -119,6 +119,11 @@ impl Step<'_> {
             return self.await_detached(&hold, asked, intent);
         }
         if after(since, ITS_TIME) <= self.now {
+            match self.seen_since(&hold, after(since, ITS_TIME)) {
+                Seen::NotYet => return Some(self.look_at_host(since)),
+                Seen::There(view) if view.servicing => return Some(self.leave_to_servicing(&hold)),
+                Seen::There(_) | Seen::Gone => {}
+            }
             let why = format!(
                 "metal3 did not power the host off within {ITS_TIME:#}; it is asked to let go of the host"
             );
@@ -143,6 +148,7 @@ impl Step<'_> {
         let late = after(asked, ITS_TIME) <= self.now;
         let (is_asked, is_detached) = match self.seen_since(hold, asked) {
             Seen::NotYet => (false, false),
+            Seen::There(view) if view.servicing => return Some(self.leave_to_servicing(hold)),
             Seen::There(view) => (view.detaching, view.detached),
             Seen::Gone => (true, true),
         };
@@ -166,6 +172,14 @@ impl Step<'_> {
             return Some(self.write_hold(hold, HoldWrite::Detach));
         }
         Some(self.poll(intent, asked).or_at(due))
+    }
+
+    /// metal3 is at work on the firmware of the host, which must lose neither its power nor its Ironic meanwhile: our
+    /// hold goes, and what is asked of the host waits for the end of that.
+    fn leave_to_servicing(&mut self, hold: &Hold) -> Next {
+        let host = &hold.host;
+        let detail = format!("metal3 began to service BareMetalHost {host}, and did not power it off");
+        self.attempt_failed(&Obstacle::new(Reason::HostServicing, detail))
     }
 
     /// What is left to metal3 while the host is to come on: the annotation goes, and metal3 powers it on. `None`: the

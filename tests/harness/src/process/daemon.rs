@@ -133,6 +133,11 @@ impl ChildDaemon {
         self.process.signal(signal)
     }
 
+    /// Sends a signal to it and to those of its children whose command line has this in it.
+    pub fn signal_with_children(&self, signal: Signal, command: &str) -> anyhow::Result<()> {
+        self.process.signal_with_children(signal, command)
+    }
+
     /// Its status if it has ended.
     pub fn try_exited(&self) -> Option<ExitStatus> {
         self.process.try_exited()

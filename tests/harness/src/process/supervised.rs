@@ -145,27 +145,28 @@ impl Supervised {
         if self.try_exited().is_some() {
             return Ok(());
         }
-        // The shell's own kill: there is no safe one in std, and /bin/kill is not everywhere.
-        let status = Command::new("/bin/sh")
-            .args([
-                "-c",
-                "kill -s \"$1\" \"$2\"",
-                "kill",
-                signal.name(),
-                &self.pid.to_string(),
-            ])
-            .stdin(Stdio::null())
-            .stderr(Stdio::null())
-            .status()
-            .context("cannot run kill through /bin/sh; is there a shell?")?;
         // It may have ended between the look and the signal, which is as good.
+        let sent = send(signal, self.pid)?;
         ensure!(
-            status.success() || self.try_exited().is_some() || !alive(self.pid),
+            sent || self.try_exited().is_some() || !alive(self.pid),
             "cannot send {signal:?} to {} ({}); check who owns the process",
             self.name,
             self.pid
         );
         Ok(())
+    }
+
+    /// Sends a signal to it and to those children of its own whose command line has this in it.
+    pub(crate) fn signal_with_children(&self, signal: Signal, command: &str) -> anyhow::Result<()> {
+        let list = format!("/proc/{0}/task/{0}/children", self.pid);
+        let children = std::fs::read_to_string(&list).with_context(|| format!("{} has ended", self.name))?;
+        for child in children.split_whitespace() {
+            let line = std::fs::read_to_string(format!("/proc/{child}/cmdline")).unwrap_or_default();
+            if line.contains(command) {
+                send(signal, child.parse()?)?;
+            }
+        }
+        self.signal(signal)
     }
 
     /// Asks it to end, insists after `grace`, and returns when it has gone with all it started.
@@ -178,6 +179,24 @@ impl Supervised {
         self.lifeline = None;
         self.exited().await
     }
+}
+
+/// Sends a signal; answers whether there was a process to take it.
+fn send(signal: Signal, pid: u32) -> anyhow::Result<bool> {
+    // The shell's own kill: there is no safe one in std, and /bin/kill is not everywhere.
+    let status = Command::new("/bin/sh")
+        .args([
+            "-c",
+            "kill -s \"$1\" \"$2\"",
+            "kill",
+            signal.name(),
+            &pid.to_string(),
+        ])
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .context("cannot run kill through /bin/sh; is there a shell?")?;
+    Ok(status.success())
 }
 
 /// Whether a process runs; one that nobody has reaped yet does not.

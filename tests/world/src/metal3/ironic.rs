@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use harness::process::{ChildDaemon, DaemonCommand};
+use harness::process::{ChildDaemon, DaemonCommand, Signal};
 use tokio::sync::OnceCell;
 
 use super::ironic_api::IronicApi;
@@ -155,6 +155,22 @@ impl Ironic {
             .await
             .context("Ironic cannot be killed")??;
         self.is_gone().await
+    }
+
+    /// Stops it where it is, as a host that hangs does: it accepts connections, and answers nothing.
+    pub fn freeze(&self) -> Result<()> {
+        self.signal(Signal::Stop)
+    }
+
+    /// Has it go on where it was.
+    pub fn thaw(&self) -> Result<()> {
+        self.signal(Signal::Cont)
+    }
+
+    /// It works in a process of its own, below the one that was started.
+    fn signal(&self, signal: Signal) -> Result<()> {
+        let process = self.process.as_ref().context("Ironic does not run")?;
+        process.signal_with_children(signal, LAUNCHER)
     }
 
     /// Asks it to end, as an upgrade does: it finishes what it does.

@@ -93,6 +93,15 @@ async fn idle(ironic: &IronicApi, node: &str) -> Result<()> {
 
 /// Creates a BareMetalHost for a host's BMC, externally provisioned and online, used by its Machine.
 pub async fn create_bare_metal_host(world: &World, host: &WorldHost) -> Result<()> {
+    let consumer = json!({
+        "apiVersion": "machine.openshift.io/v1beta1", "kind": "Machine",
+        "name": host.name, "namespace": world.namespace,
+    });
+    create_for(world, host, consumer).await
+}
+
+/// The same, used by this.
+async fn create_for(world: &World, host: &WorldHost, consumer: Value) -> Result<()> {
     let address = format!(
         "redfish-virtualmedia+{}{}",
         host.bmc.redfish_url(),
@@ -105,10 +114,7 @@ pub async fn create_bare_metal_host(world: &World, host: &WorldHost) -> Result<(
             "online": true,
             "externallyProvisioned": true,
             "bmc": {"address": address, "credentialsName": format!("{}-bmc", host.name)},
-            "consumerRef": {
-                "apiVersion": "machine.openshift.io/v1beta1", "kind": "Machine",
-                "name": host.name, "namespace": world.namespace,
-            },
+            "consumerRef": consumer,
         },
     }))?;
     objects::bare_metal_hosts(world)
@@ -122,6 +128,16 @@ pub async fn keeps_online(world: &World, host: &WorldHost) -> Result<()> {
     create_bare_metal_host(world, host).await?;
     let id = format!("baremetalhost:///{}/{}", world.namespace, host.name);
     objects::patch_machine(world, &host.name, json!({"spec": {"providerID": id}})).await?;
+    is_kept_online(world, host).await
+}
+
+/// The same of a host that this uses.
+pub async fn keeps_online_for(world: &World, host: &WorldHost, consumer: Value) -> Result<()> {
+    create_for(world, host, consumer).await?;
+    is_kept_online(world, host).await
+}
+
+async fn is_kept_online(world: &World, host: &WorldHost) -> Result<()> {
     let is = |status: &Value| is_managed(status) && says_powered_on(status, true);
     status_until(world, &host.name, PATIENCE, is).await?;
     Ok(())

@@ -69,7 +69,10 @@ impl Sim {
                     began,
                     objects,
                     report,
-                    host: self.host.as_ref().map(drop).map_err(Clone::clone),
+                    host: self
+                        .serviced()
+                        .or_else(|| self.host.clone().err())
+                        .map_or(Ok(()), Err),
                     bare_metal_host: self.world.metal3.as_ref().map(|metal3| metal3.view.clone()),
                     node_lease,
                     fleet: Fleet::clone(&self.fleet),

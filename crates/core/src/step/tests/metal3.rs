@@ -16,6 +16,8 @@ use crate::step::step;
 
 /// How soon the operator looks at a BareMetalHost whose annotations have changed.
 const REACTION: i64 = 1_000;
+/// How soon it looks again at a host whose power it changes and that it is to service.
+const LOOKS_AGAIN: i64 = 6_000;
 /// How often it looks otherwise.
 const LOOKS_EVERY: i64 = 60_000;
 /// How often Ironic compares the power with what it has recorded, and puts it right.
@@ -34,6 +36,18 @@ pub(super) struct Metal3 {
     looks_at: i64,
     syncs_at: i64,
     version: u64,
+    /// When it finds something to do at the firmware of the host, and for how long.
+    pub(super) services: Option<(Services, i64)>,
+    serviced_at: i64,
+}
+
+/// When the operator services a host whose HostUpdatePolicy says `onReboot`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Services {
+    /// Once it has the host off, which it powers on for that, whatever reboot annotations there are.
+    OnceItIsOff,
+    /// At its next look, as after a servicing that failed: it obeys no reboot annotation.
+    AtOnce,
 }
 
 impl Metal3 {
@@ -45,6 +59,7 @@ impl Metal3 {
                 held: false,
                 detaching: false,
                 detached: false,
+                servicing: false,
             },
             operator: true,
             ironic: true,
@@ -52,6 +67,8 @@ impl Metal3 {
             looks_at: 37_000,
             syncs_at: 71_000,
             version: 1,
+            services: None,
+            serviced_at: 0,
         }
     }
 
@@ -73,7 +90,7 @@ impl Metal3 {
         if self.looks_at <= now {
             self.looks_at = now + LOOKS_EVERY;
             if self.operator && self.ironic {
-                wanted = self.look(is_on);
+                wanted = self.look(now, is_on);
             }
         }
         if self.syncs_at <= now {
@@ -84,7 +101,27 @@ impl Metal3 {
         wanted
     }
 
-    fn look(&mut self, is_on: bool) -> Option<bool> {
+    fn look(&mut self, now: i64, is_on: bool) -> Option<bool> {
+        if self.view.servicing && now >= self.serviced_at {
+            self.view.servicing = false;
+        }
+        // A host that is let go of is taken from Ironic, whatever that does with it.
+        let begins = match self.services {
+            Some((Services::AtOnce, takes)) if self.view.held => Some(takes),
+            Some((Services::OnceItIsOff, takes)) if !self.recorded => Some(takes),
+            Some(_) | None => None,
+        };
+        if let Some(takes) = begins.filter(|_| !self.view.detaching) {
+            self.services = None;
+            self.view.servicing = true;
+            self.serviced_at = now + takes;
+            self.looks_at = self.serviced_at;
+            self.recorded = true;
+            return (!is_on).then_some(true);
+        }
+        if self.view.servicing && !self.view.detaching {
+            return None;
+        }
         if self.view.detaching {
             self.view.detached = true;
             return None;
@@ -94,6 +131,9 @@ impl Metal3 {
             self.recorded = is_on;
         }
         let wanted = !self.view.held;
+        if self.services.is_some() && self.recorded != wanted {
+            self.looks_at = now + LOOKS_AGAIN;
+        }
         (self.recorded != wanted).then(|| {
             self.recorded = wanted;
             wanted
@@ -120,7 +160,7 @@ impl Sim {
     /// The host is one that metal3 keeps online.
     pub(super) fn with_metal3() -> Self {
         let mut sim = Self::new();
-        sim.world.metal3 = Some(Metal3::new());
+        sim.world.metal3 = Some(Box::new(Metal3::new()));
         if let Ok(host) = &mut sim.host {
             host.reference = HostObject::BareMetalHost("worker-1".to_owned());
             host.manager = Some(Manager {
@@ -132,7 +172,7 @@ impl Sim {
         sim
     }
 
-    fn metal3(&mut self) -> &mut Metal3 {
+    pub(super) fn metal3(&mut self) -> &mut Metal3 {
         self.world.metal3.as_mut().expect("metal3 manages the host")
     }
 
@@ -162,7 +202,8 @@ impl Sim {
         if let Some(metal3) = self.world.metal3.as_mut().filter(|_| reached) {
             metal3.edit(now, |view| match hold.map(|hold| hold.write) {
                 Some(HoldWrite::Hold | HoldWrite::Kick) => view.held = true,
-                Some(HoldWrite::Detach) => view.detaching = true,
+                // What is being serviced is left with metal3.
+                Some(HoldWrite::Detach) => view.detaching |= !view.servicing,
                 None => (view.held, view.detaching) = (false, false),
             });
         }
@@ -224,7 +265,7 @@ impl Sim {
     }
 
     /// What is true whenever a remediation has come to its end.
-    fn is_given_back(&mut self) {
+    pub(super) fn is_given_back(&mut self) {
         assert_eq!(self.journal.standing_hold(), None);
         let metal3 = self.metal3();
         assert!(metal3.view.is_free(), "{:?}", metal3.view);

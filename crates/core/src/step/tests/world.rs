@@ -99,7 +99,7 @@ pub(super) struct World {
     pub(super) objects: Objects,
     pub(super) lease: NodeReport,
     /// Who else powers the host, where metal3 manages it.
-    pub(super) metal3: Option<Metal3>,
+    pub(super) metal3: Option<Box<Metal3>>,
     /// The Lease by which medik8s' actors agree on who works on the Node.
     pub(super) node_lease: NodeLease,
     pub(super) metadata: SavedNode,
@@ -366,7 +366,7 @@ impl World {
             silence,
             self.evict_at,
             self.link_at,
-            self.metal3.as_ref().map(Metal3::next_event),
+            self.metal3.as_deref().map(Metal3::next_event),
         ]
         .into_iter()
         .flatten()
