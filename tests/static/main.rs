@@ -3,6 +3,7 @@
 mod command_line;
 mod core_purity;
 mod deploy;
+mod documents;
 mod image;
 mod invariants;
 mod manifests;
