@@ -66,9 +66,10 @@ mutants: ## Drop a check or swap an order of the protocol, one at a time, and de
 	@tests/mutants.py --share '$(or $(SHARE),1/1)' --only '$(ONLY)'
 
 .PHONY: manifests
-manifests: ## Write the CustomResourceDefinitions into deploy/crds, and deploy/install.yaml
+manifests: ## Write the CustomResourceDefinitions into deploy/crds, deploy/install.yaml and docs/api.md
 	cargo run --quiet --bin baremetal-remediator -- manifests --out deploy/crds
 	tests/deploy/render.sh
+	WRITE_REFERENCE=1 cargo test --quiet --test static the_reference_is_what_the_definitions_say
 
 .PHONY: prerequisites
 prerequisites: control-plane foreign-crds

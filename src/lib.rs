@@ -24,8 +24,8 @@
 //! 7. Two remediations never work on one host at once, nor do two daemons: one leads, by its Lease.
 //! 8. Recovery - power-on, untaint - is never blocked by a pause or a limit.
 //! 9. What cannot be read is unknown, never absent or healthy, and stops the power path.
-//! 10. A host that metal3 or somebody else has in hand is left alone. *(Not yet: we hold it through its
-//!     BareMetalHost while we act.)*
+//! 10. A host that metal3 keeps online is held off through its BareMetalHost while we act. One that somebody else has
+//!     in hand is left alone.
 //! 11. Credentials go only to an allow-listed address whose TLS identity was verified, and into no
 //!     log, event, object or argument.
 //! 12. Control-plane hosts are refused; where the policy lets them, one at a time and only if the others keep quorum.

@@ -3,7 +3,6 @@
 use std::process::ExitCode;
 
 use baremetal_remediator::cli;
-use clap::Parser as _;
 
 #[allow(clippy::print_stderr)] // The last word of a program that could not do its work.
 fn main() -> ExitCode {
@@ -15,17 +14,13 @@ fn main() -> ExitCode {
         eprintln!("error: another TLS provider was installed before ours; this is a defect of the program");
         return ExitCode::FAILURE;
     }
-    match cli::execute(cli::Arguments::parse()) {
+    match cli::main(std::env::args_os().collect()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error:#}");
-            if error.is::<cli::bmc::NotConfirmed>() || error.is::<cli::history::NotRead>() {
-                return ExitCode::from(2);
+            if !cli::exit::is_unread(&error) {
+                eprintln!("error: {error:#}");
             }
-            if let Some(interrupted) = error.downcast_ref::<cli::bmc::Interrupted>() {
-                return ExitCode::from(interrupted.status);
-            }
-            ExitCode::FAILURE
+            ExitCode::from(cli::exit::status(&error))
         }
     }
 }

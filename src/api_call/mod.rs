@@ -1,12 +1,13 @@
 //! Calls to the API server: each with a deadline, none repeated behind our back.
 
 use std::net::IpAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
 use kube::api::{Api, ListParams};
-use kube::config::Config;
+use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 use remediator_core::facts::Obstacle;
 use serde::de::DeserializeOwned;
 
@@ -195,20 +196,37 @@ impl ShellError {
 
 /// A client that never repeats a call by itself, for a repeated write could come minutes late; and the addresses of the
 /// API server, as far as it is named by address, here or to pods.
-pub(crate) async fn client() -> Result<(Client, Vec<IpAddr>), anyhow::Error> {
-    let (config, addresses) = config().await?;
+/// It is of a kubeconfig and a context of it, or of those that are meant where none is named.
+pub(crate) async fn client(
+    kubeconfig: Option<&Path>,
+    context: Option<&str>,
+) -> Result<(Client, Vec<IpAddr>), anyhow::Error> {
+    let config = if kubeconfig.is_none() && context.is_none() {
+        Config::infer().await?
+    } else {
+        let read = kubeconfig.map_or_else(Kubeconfig::read, Kubeconfig::read_from)?;
+        let how = KubeConfigOptions {
+            context: context.map(ToOwned::to_owned),
+            ..KubeConfigOptions::default()
+        };
+        Config::from_custom_kubeconfig(read, &how).await?
+    };
+    let (config, addresses) = prepared(config);
     Ok((Client::try_from(config)?, addresses))
 }
 
 /// The same, of which a client is still to be made.
 pub(crate) async fn config() -> Result<(Config, Vec<IpAddr>), anyhow::Error> {
-    let mut config = Config::infer().await?;
+    Ok(prepared(Config::infer().await?))
+}
+
+fn prepared(mut config: Config) -> (Config, Vec<IpAddr>) {
     config.default_retry = false;
     config.connect_timeout = Some(Duration::from_secs(5));
     let for_pods = std::env::var(SERVICE_VARIABLE).ok();
     let named = [config.cluster_url.host(), for_pods.as_deref()];
     let addresses = named.into_iter().flatten().filter_map(address).collect();
-    Ok((config, addresses))
+    (config, addresses)
 }
 
 fn address(host: &str) -> Option<IpAddr> {

@@ -6,6 +6,8 @@ use crate::cli::bmc::BmcArguments;
 use crate::cli::confirm_off::ConfirmOffArguments;
 use crate::cli::history::HistoryArguments;
 use crate::cli::plan::PlanArguments;
+use crate::cli::shell::{CompletionArguments, ManArguments};
+use crate::cli::version::VersionArguments;
 
 /// Power-cycles dead bare-metal Kubernetes nodes through their BMCs and proves every step.
 #[derive(Debug, Parser)]
@@ -37,6 +39,12 @@ pub enum Command {
     History(HistoryArguments),
     /// Print the CustomResourceDefinitions of the daemon, or write them to a folder.
     Manifests(ManifestsArguments),
+    /// Print the version of the program and of its API.
+    Version(VersionArguments),
+    /// Print a script that completes the command line in a shell.
+    Completion(CompletionArguments),
+    /// Print the manual page, or write one page a command to a folder.
+    Man(ManArguments),
 }
 
 /// Arguments of `run`. They are texts here, and checked together: one message names all that is wrong.

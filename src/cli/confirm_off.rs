@@ -1,5 +1,7 @@
 //! `confirm-off`: a person says that the host of a remediation is off, whose BMC does not answer.
 
+use std::io::Write as _;
+
 use anyhow::{Context as _, bail};
 use clap::Args;
 use jiff::Timestamp;
@@ -14,7 +16,9 @@ use remediator_core::confirmation::LONGEST_REASON;
 use remediator_core::phase::Phase;
 use serde_json::json;
 
-use crate::api_call::{client, within};
+use crate::api_call::within;
+use crate::cli::cluster::ClusterArguments;
+use crate::cli::show::Output;
 
 /// The right to say so.
 const VERB: &str = "confirm-off";
@@ -24,15 +28,17 @@ const VERB: &str = "confirm-off";
 pub struct ConfirmOffArguments {
     /// Name of the PowerCycleRemediation.
     remediation: String,
-    /// Its namespace. Default: that of the context.
-    #[arg(short, long)]
-    namespace: Option<String>,
+    #[command(flatten)]
+    cluster: ClusterArguments,
     /// The Node whose host you have seen to be off.
     #[arg(long, value_name = "NAME")]
     node: String,
     /// How you know that the host is off, such as: both power supplies are unplugged.
     #[arg(long, value_name = "TEXT", value_parser = reason)]
     reason: String,
+    /// What will happen, for people; or the remediation as it stands then, for programs.
+    #[arg(short, long, value_enum, default_value_t = Output::Table)]
+    output: Output,
 }
 
 /// Reads why; not nothing, and not a book.
@@ -45,11 +51,9 @@ fn reason(text: &str) -> Result<String, String> {
 }
 
 pub(super) async fn confirm_off(arguments: &ConfirmOffArguments) -> anyhow::Result<()> {
-    let configured = client().await;
-    let (client, _) = configured.context("no usable cluster configuration; set KUBECONFIG")?;
-    let namespace = arguments.namespace.clone();
-    let namespace = namespace.unwrap_or_else(|| client.default_namespace().to_owned());
-    let remediations = Api::<PowerCycleRemediation>::namespaced(client.clone(), &namespace);
+    let (client, _) = arguments.cluster.connect().await?;
+    let namespace = arguments.cluster.namespace(&client);
+    let remediations = Api::<PowerCycleRemediation>::namespaced(client.clone(), namespace);
     let name = &arguments.remediation;
     let remediation = within("reading the remediation", remediations.get(name)).await?;
     let phase = remediation.phase();
@@ -72,7 +76,7 @@ pub(super) async fn confirm_off(arguments: &ConfirmOffArguments) -> anyhow::Resu
         );
     }
     let user = whoami(&client).await?;
-    if !may(&client, of_remediation(&namespace, name)).await? {
+    if !may(&client, of_remediation(namespace, name)).await? {
         bail!(
             "{user} may not {VERB} powercycleremediations in namespace {namespace}; bind the ClusterRole \
              baremetal-remediator-confirm-off to {user} there"
@@ -97,8 +101,11 @@ pub(super) async fn confirm_off(arguments: &ConfirmOffArguments) -> anyhow::Resu
     }});
     let (how, patch) = (PatchParams::default(), Patch::Merge(patch));
     let patched = remediations.patch(name, &how, &patch);
-    within("annotating the remediation", patched).await?;
-    tell(&remediation, &user);
+    let mut patched = within("annotating the remediation", patched).await?;
+    patched.metadata.managed_fields = None;
+    if !arguments.output.for_programs(&patched)? {
+        tell(&remediation, &user);
+    }
     Ok(())
 }
 
@@ -150,10 +157,11 @@ async fn may(client: &Client, what: ResourceAttributes) -> anyhow::Result<bool> 
     Ok(review.status.is_some_and(|status| status.allowed))
 }
 
-#[allow(clippy::print_stdout)] // What will happen is what the command is asked to say.
 fn tell(remediation: &PowerCycleRemediation, user: &str) {
     let name = remediation.name_any();
-    println!(
+    // It is confirmed, whether somebody reads this or not.
+    let _ = writeln!(
+        std::io::stdout().lock(),
         "{user} has confirmed that the host of PowerCycleRemediation {name} is off.\n\
          If its Node stays silent and the BMC does not say On, the workloads are released within half a minute and start \
          elsewhere.\n\

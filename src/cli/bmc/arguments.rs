@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 use ipnet::IpNet;
 
+use crate::cli::cluster::ClusterArguments;
 use crate::cli::show::Output;
 
 /// Arguments of `bmc`.
@@ -70,13 +71,12 @@ pub struct HostArguments {
     /// Name of a Machine, Node or BMCEndpoint of the cluster.
     #[arg(conflicts_with = "address")]
     pub(super) name: Option<String>,
-    /// Namespace of the Machine and its BMCEndpoint. Default: that of the kubeconfig's context.
-    #[arg(short, long)]
-    pub(super) namespace: Option<String>,
+    #[command(flatten)]
+    pub(super) cluster: ClusterArguments,
     #[command(flatten)]
     pub(super) direct: DirectArguments,
-    /// Text for people or JSON for programs.
-    #[arg(short, long, value_enum, default_value_t = Output::Text)]
+    /// A table for people, JSON or YAML for programs.
+    #[arg(short, long, value_enum, default_value_t = Output::Table)]
     pub(super) output: Output,
 }
 

@@ -1,7 +1,6 @@
 //! `bmc check`: what would keep a remediation from working, found out before it matters.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
 
 use anyhow::bail;
 use futures::{StreamExt as _, stream};
@@ -20,7 +19,8 @@ use crate::cli::bmc::end_session;
 use crate::cli::bmc::host::{Cluster, ClusterHost, Host};
 use crate::cli::bmc::interruption::{Interrupted, Interruption};
 use crate::cli::bmc::show::{self, Facts};
-use crate::cli::show::{Output, json, table};
+use crate::cli::progress::Progress;
+use crate::cli::show::table;
 use crate::snapshot::live::watch_for_report;
 
 struct Checked {
@@ -51,25 +51,20 @@ pub(super) async fn check(arguments: &CheckArguments) -> anyhow::Result<()> {
         vec![Host::of(&arguments.host).await?]
     };
     let (mut done, total) = (0_usize, hosts.len());
+    let line = Progress::begin();
     let progress = || {
         done = done.saturating_add(1);
-        if arguments.all {
-            let _ = write!(std::io::stderr().lock(), "\rchecked {done} of {total}");
-        }
+        line.say(&format!("checked {done} of {total}"));
     };
     let checked = check_hosts(&hosts, arguments.parallel, progress).await;
-    if arguments.all {
-        let _ = writeln!(std::io::stderr().lock());
-    }
+    drop(line);
     let checked = checked?;
     let facts: Vec<Facts> = hosts.iter().zip(&checked).map(facts).collect();
-    match arguments.host.output {
-        Output::Json => json(&facts.iter().map(show::object).collect::<Vec<Value>>())?,
-        Output::Text => {
-            let rows = facts.iter().zip(&checked);
-            let rows: Vec<Vec<String>> = rows.map(|(facts, one)| row(facts, &one.verdict)).collect();
-            table(&HEADINGS, &rows)?;
-        }
+    let objects: Vec<Value> = facts.iter().map(show::object).collect();
+    if !arguments.host.output.for_programs(&objects)? {
+        let rows = facts.iter().zip(&checked);
+        let rows: Vec<Vec<String>> = rows.map(|(facts, one)| row(facts, &one.verdict)).collect();
+        table(&HEADINGS, &rows)?;
     }
     let failing = checked.iter().filter(|one| one.verdict.is_err()).count();
     if failing > 0 {
@@ -79,8 +74,7 @@ pub(super) async fn check(arguments: &CheckArguments) -> anyhow::Result<()> {
 }
 
 async fn all_hosts(arguments: &CheckArguments) -> anyhow::Result<Vec<Host>> {
-    let namespace = arguments.host.namespace.as_deref();
-    let cluster = Cluster::connect(namespace, arguments.all_namespaces).await?;
+    let cluster = Cluster::connect(&arguments.host.cluster, arguments.all_namespaces).await?;
     let hosts = cluster.hosts(None).await?;
     if hosts.is_empty() {
         let place = cluster.namespace.as_ref().map_or_else(

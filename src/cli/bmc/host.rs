@@ -17,11 +17,12 @@ use remediator_core::phase::Reason;
 use remediator_core::readiness::Expected;
 use tokio::time::Instant;
 
-use crate::api_call::{client, list, objects};
+use crate::api_call::{list, objects};
 use crate::bmc_access::BmcAccess;
 use crate::bmc_access::host::ResolvedHost;
 use crate::cli::bmc::arguments::HostArguments;
 use crate::cli::bmc::direct;
+use crate::cli::cluster::ClusterArguments;
 use crate::clusters::node_cluster::NodeCluster;
 use crate::metal3;
 use crate::readiness::check::{Subject, cluster_of, expected_uuid, of_endpoint, of_machine};
@@ -55,7 +56,7 @@ impl Host {
                 })
             }
             (None, Some(name)) => {
-                let cluster = Cluster::connect(arguments.namespace.as_deref(), false).await?;
+                let cluster = Cluster::connect(&arguments.cluster, false).await?;
                 cluster.host(name).await
             }
             (None, None) => bail!("name a Machine, Node or BMCEndpoint, or a BMC by --address"),
@@ -116,12 +117,13 @@ pub(super) struct ClusterHost {
 
 impl Cluster {
     /// Connects, and reads the policy, what the cluster uses itself, and what describes hosts.
-    pub(super) async fn connect(namespace: Option<&str>, all_namespaces: bool) -> anyhow::Result<Arc<Self>> {
-        let (client, api_server) = client()
-            .await
-            .context("no usable cluster configuration; name a BMC by --address, or set KUBECONFIG")?;
-        let namespace = namespace.unwrap_or(client.default_namespace()).to_owned();
-        let namespace = (!all_namespaces).then_some(namespace);
+    pub(super) async fn connect(
+        cluster: &ClusterArguments,
+        all_namespaces: bool,
+    ) -> anyhow::Result<Arc<Self>> {
+        let connected = cluster.connect().await;
+        let (client, api_server) = connected.context("name a BMC by --address, which needs no cluster")?;
+        let namespace = (!all_namespaces).then(|| cluster.namespace(&client).to_owned());
         let sources = Box::pin(listed(&client, namespace.as_deref())).await?;
         Ok(Arc::new(Self {
             access: bmc_access(&sources, api_server).await,

@@ -7,7 +7,7 @@ use remediator_bmc::{Inspection, Login, PowerRead};
 use serde_json::{Value, json};
 
 use crate::cli::bmc::host::Host;
-use crate::cli::show::{self, Output};
+use crate::cli::show::Output;
 
 /// Facts about a host, by the names they are printed with.
 pub(super) type Facts = Vec<(&'static str, Value)>;
@@ -55,8 +55,8 @@ pub(super) fn facts(host: &Host, found: Option<&Inspection>) -> Facts {
 
 /// Prints facts, one a line or as one JSON object.
 pub(super) fn print(output: Output, facts: &Facts) -> anyhow::Result<()> {
-    if output == Output::Json {
-        return show::json(&object(facts));
+    if output.for_programs(&object(facts))? {
+        return Ok(());
     }
     let mut out = std::io::stdout().lock();
     // People are told how it was read only where that was not the usual way.

@@ -2,32 +2,36 @@
 
 use std::io::Write as _;
 
-use anyhow::Context as _;
 use kube::api::{Api, ApiResource, DynamicObject, ListParams};
 use remediator_api::PowerCycleRemediation;
 
 use super::chain::Chain;
 use super::record::Record;
-use crate::api_call::{client, each};
+use crate::api_call::each;
+use crate::cli::cluster::ClusterArguments;
+use crate::cli::progress::Progress;
 
-pub(super) async fn export(namespace: Option<&str>, mut chain: Chain) -> anyhow::Result<()> {
-    let lines = lines(&mut chain, records(namespace).await?)?;
+pub(super) async fn export(cluster: &ClusterArguments, mut chain: Chain) -> anyhow::Result<()> {
+    let lines = lines(&mut chain, records(cluster).await?)?;
     std::io::stdout().lock().write_all(lines.as_bytes())?;
     let told = format!("{} records, last hash {}", chain.count, chain.last);
     Ok(writeln!(std::io::stderr().lock(), "{told}")?)
 }
 
 /// The records of a namespace, or of all.
-async fn records(namespace: Option<&str>) -> anyhow::Result<Vec<Record>> {
-    let configured = client().await;
-    let (client, _) = configured.context("no usable cluster configuration; set KUBECONFIG")?;
+async fn records(cluster: &ClusterArguments) -> anyhow::Result<Vec<Record>> {
+    let (client, _) = cluster.connect().await?;
     let kind = ApiResource::erase::<PowerCycleRemediation>(&());
-    let objects: Api<DynamicObject> = match namespace {
+    let objects: Api<DynamicObject> = match &cluster.namespace {
         Some(namespace) => Api::namespaced_with(client, namespace, &kind),
         None => Api::all_with(client, &kind),
     };
     let mut records = Vec::new();
-    let note = |object| records.push(Record::of(&object));
+    let progress = Progress::begin();
+    let note = |object| {
+        records.push(Record::of(&object));
+        progress.say(&format!("{} records read", records.len()));
+    };
     each(
         "listing PowerCycleRemediations",
         &objects,

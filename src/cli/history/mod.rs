@@ -13,7 +13,11 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
 
+use serde_json::json;
+
 use self::chain::Chain;
+use crate::cli::cluster::ClusterArguments;
+use crate::cli::show::Output;
 
 /// Arguments of `history`.
 #[derive(Debug, Args)]
@@ -27,9 +31,11 @@ enum HistoryVerb {
     /// Print each PowerCycleRemediation as one line of JSON that holds the hash of the line before. The last hash goes to
     /// standard error: keep it elsewhere.
     Export {
-        /// Namespace of the PowerCycleRemediations. Default: all namespaces.
-        #[arg(short, long)]
-        namespace: Option<String>,
+        #[command(flatten)]
+        cluster: ClusterArguments,
+        /// Of all namespaces, which is meant also where none is named: an export is to lack nothing.
+        #[arg(short = 'A', long, conflicts_with = "namespace")]
+        all_namespaces: bool,
         /// Go on after an earlier export, which is verified first, and leave out what stands there unchanged. The output is
         /// to be appended to that file. An empty file is the beginning.
         #[arg(long, value_name = "FILE")]
@@ -41,6 +47,9 @@ enum HistoryVerb {
     Verify {
         /// The export; `-` is standard input.
         file: PathBuf,
+        /// A line for people, JSON or YAML for programs.
+        #[arg(short, long, value_enum, default_value_t = Output::Table)]
+        output: Output,
     },
 }
 
@@ -51,13 +60,16 @@ pub struct NotRead;
 
 pub(super) async fn history(arguments: &HistoryArguments) -> anyhow::Result<()> {
     match &arguments.verb {
-        HistoryVerb::Export { namespace, after } => {
+        HistoryVerb::Export { cluster, after, .. } => {
             // Read to its end before anything is printed, which may go to the same file.
             let earlier = after.as_deref().map(read).transpose()?;
-            export::export(namespace.as_deref(), earlier.unwrap_or_default()).await
+            export::export(cluster, earlier.unwrap_or_default()).await
         }
-        HistoryVerb::Verify { file } => {
+        HistoryVerb::Verify { file, output } => {
             let Chain { count, last, .. } = read(file)?;
+            if output.for_programs(&json!({"records": count, "lastHash": last}))? {
+                return Ok(());
+            }
             let whole = format!("{count} records, chain whole, last hash {last}");
             Ok(writeln!(io::stdout().lock(), "{whole}")?)
         }

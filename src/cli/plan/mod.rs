@@ -15,6 +15,8 @@ use clap::Args;
 use self::entry::{Entry, entries};
 use self::show::Plan;
 use self::snapshot::PlanSnapshot;
+use crate::cli::cluster::ClusterArguments;
+use crate::cli::progress::Progress;
 use crate::cli::show::Output;
 
 /// Arguments of `plan`.
@@ -22,20 +24,22 @@ use crate::cli::show::Output;
 pub struct PlanArguments {
     /// Name of a Machine. Default: all Machines of the namespace, and the NodeHealthChecks of the cluster.
     machine: Option<String>,
-    /// Namespace of the Machines. Default: that of the kubeconfig's context.
-    #[arg(short, long)]
-    namespace: Option<String>,
+    #[command(flatten)]
+    cluster: ClusterArguments,
     /// Of all namespaces.
     #[arg(short = 'A', long, conflicts_with_all = ["namespace", "machine"])]
     all_namespaces: bool,
-    /// Text for people or JSON for programs.
-    #[arg(short, long, value_enum, default_value_t = Output::Text)]
+    /// A table for people, JSON or YAML for programs.
+    #[arg(short, long, value_enum, default_value_t = Output::Table)]
     output: Output,
 }
 
 pub(super) async fn plan(arguments: &PlanArguments) -> anyhow::Result<()> {
-    let snapshot = PlanSnapshot::read(arguments.namespace.as_deref(), arguments.all_namespaces).await?;
+    let progress = Progress::begin();
+    progress.say("reading the cluster ...");
+    let snapshot = PlanSnapshot::read(&arguments.cluster, arguments.all_namespaces).await?;
     let machines = Box::pin(entries(&snapshot)).await?;
+    drop(progress);
     let Some(name) = &arguments.machine else {
         let node_health_checks = node_health_checks::entries(&snapshot)?;
         let plan = Plan {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::cli::plan::checks::CheckReport;
 use crate::cli::plan::entry::Entry;
 use crate::cli::plan::node_health_checks::CheckEntry;
-use crate::cli::show::{Output, json, table};
+use crate::cli::show::{Output, table};
 
 /// Everything that is to be said.
 #[derive(Serialize)]
@@ -30,8 +30,8 @@ const HEADINGS: [&str; 8] = [
 
 /// One line a Machine, then what there is to say of those that are not well, then the NodeHealthChecks.
 pub(super) fn all(output: Output, plan: &Plan) -> anyhow::Result<()> {
-    if output == Output::Json {
-        return json(plan);
+    if output.for_programs(plan)? {
+        return Ok(());
     }
     let rows: Vec<Vec<String>> = plan.machines.iter().map(row).collect();
     table(&HEADINGS, &rows)?;
@@ -58,10 +58,10 @@ pub(super) fn all(output: Output, plan: &Plan) -> anyhow::Result<()> {
 
 /// Everything about one Machine.
 pub(super) fn one(output: Output, entry: &Entry) -> anyhow::Result<()> {
-    match output {
-        Output::Json => json(entry),
-        Output::Text => Ok(machine(&mut io::stdout().lock(), entry)?),
+    if output.for_programs(entry)? {
+        return Ok(());
     }
+    Ok(machine(&mut io::stdout().lock(), entry)?)
 }
 
 fn row(entry: &Entry) -> Vec<String> {

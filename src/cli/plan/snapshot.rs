@@ -1,12 +1,12 @@
 //! What a plan is made from.
 
-use anyhow::Context as _;
 use kube::api::{Api, ApiResource, DynamicObject, ListParams};
 use remediator_api::remediation_policy::POLICY_NAME;
 use remediator_api::views::NodeHealthCheck;
 
-use crate::api_call::{client, list};
+use crate::api_call::list;
 use crate::bmc_access::BmcAccess;
+use crate::cli::cluster::ClusterArguments;
 use crate::cli::plan::evaluators::Evaluators;
 use crate::remediation::admission::Admitted;
 use crate::snapshot::Sources;
@@ -28,12 +28,9 @@ pub(super) struct PlanSnapshot {
 impl PlanSnapshot {
     /// Reads everything that a remediation would look at in Kubernetes. A workload cluster that cannot be asked is an
     /// obstacle of its Machines only.
-    pub(super) async fn read(namespace: Option<&str>, all_namespaces: bool) -> anyhow::Result<Self> {
-        let (client, api_server) = client()
-            .await
-            .context("no usable cluster configuration; set KUBECONFIG")?;
-        let namespace = namespace.unwrap_or(client.default_namespace());
-        let namespace = (!all_namespaces).then_some(namespace);
+    pub(super) async fn read(cluster: &ClusterArguments, all_namespaces: bool) -> anyhow::Result<Self> {
+        let (client, api_server) = cluster.connect().await?;
+        let namespace = (!all_namespaces).then(|| cluster.namespace(&client));
         let kind = ApiResource::erase::<NodeHealthCheck>(&());
         let checks = Api::all_with(client.clone(), &kind);
         let call = "listing NodeHealthChecks";

@@ -1,6 +1,7 @@
 //! What the API server refuses by our schemas: each rule by a message that names the field and what is
 //! expected, and the defaults it fills in.
 
+mod documents;
 mod endpoints;
 mod policies;
 mod strategies;

@@ -177,10 +177,21 @@ async fn annotate_of(
 }
 
 async fn confirm(world: &World, user: &str, name: &str) -> Result<(Option<i32>, String, String)> {
-    confirm_of(&world.hosts[0].name, world, user, name).await
+    said_to("table", &world.hosts[0].name, world, user, name).await
 }
 
+/// The same, told to a program.
 async fn confirm_of(
+    node: &str,
+    world: &World,
+    user: &str,
+    name: &str,
+) -> Result<(Option<i32>, String, String)> {
+    said_to("json", node, world, user, name).await
+}
+
+async fn said_to(
+    output: &str,
     node: &str,
     world: &World,
     user: &str,
@@ -196,6 +207,8 @@ async fn confirm_of(
         node,
         "--reason",
         "both plugs are out",
+        "-o",
+        output,
     ];
     command::run(PROGRAM, &kubeconfig, &arguments).await
 }
@@ -401,8 +414,11 @@ async fn a_daemon_that_dies_as_it_takes_the_word_has_a_successor_and_the_host_co
     let cursor = cluster.audit_cursor()?;
     for (host, name) in [(lost, &name_of_lost), (host, &name)] {
         host.bmc.press_power(Power::Off)?;
-        let (status, _, err) = confirm_of(&host.name, &world, ON_CALL, name).await?;
+        let (status, out, err) = confirm_of(&host.name, &world, ON_CALL, name).await?;
         assert_eq!(status, Some(0), "{err}");
+        let metadata = &serde_json::from_str::<Value>(&out)?["metadata"];
+        let by = &metadata["annotations"]["baremetal-remediator.io/confirm-off-by"];
+        assert_eq!((by, &metadata["managedFields"]), (&json!(ON_CALL), &Value::Null));
     }
 
     is_in(&world, &name, Phase::Fencing).await?;

@@ -5,6 +5,7 @@
     reason = "a test that fails says so"
 )]
 
+mod command_line;
 mod evaluators;
 mod node_checks;
 mod rights;
@@ -213,6 +214,7 @@ async fn what_would_be_done_is_said_with_its_reasons_and_nothing_is_touched() ->
         .find(|line| line.contains(&well.name))
         .context("no row")?;
     assert!(row.contains("Healthy") && row.contains("NotNeeded"), "{row}");
+    command_line::is_that_of_kubectl(&world, &kubeconfig).await?;
     assert!(table.contains("(NeverJoined)"), "{table}");
 
     for host in &world.hosts {
