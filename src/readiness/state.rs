@@ -92,9 +92,7 @@ impl Findings {
     /// What was found of hosts that a Machine leads to.
     pub(crate) fn of_machines(&self) -> Vec<(HostKey, Result<String, Obstacle>)> {
         let by_host = self.by_host();
-        let machines = by_host
-            .iter()
-            .filter(|(host, _)| host.kind == HostKind::Machine);
+        let machines = by_host.iter().filter(|(host, _)| host.kind == HostKind::Machine);
         machines
             .map(|(host, finding)| (host.clone(), finding.verdict.clone()))
             .collect()

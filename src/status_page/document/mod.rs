@@ -17,6 +17,8 @@ use crate::watch::caches::Caches;
 
 /// The longest text, in characters: a message of the journal tells its story in two sentences.
 const LONGEST: usize = 600;
+/// The longest reason, in characters.
+const LONGEST_WORD: usize = 64;
 
 /// What is known, by this replica.
 #[derive(Debug, PartialEq, Serialize)]
@@ -78,7 +80,7 @@ impl Why {
         let detail = message.trim_end();
         let detail = detail.strip_suffix(advice).unwrap_or(detail);
         Self {
-            reason: short(reason),
+            reason: word(reason),
             message: short(detail.trim_end()),
             advice,
         }
@@ -87,7 +89,16 @@ impl Why {
 
 /// The beginning of a text that may be long.
 fn short(text: &str) -> String {
-    match text.char_indices().nth(LONGEST) {
+    beginning(text, LONGEST)
+}
+
+/// The beginning of what should be one word.
+fn word(text: &str) -> String {
+    beginning(text, LONGEST_WORD)
+}
+
+fn beginning(text: &str, longest: usize) -> String {
+    match text.char_indices().nth(longest) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),
     }

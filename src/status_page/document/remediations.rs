@@ -10,7 +10,7 @@ use remediator_core::journal::{Journal, TimelineEntry};
 use remediator_core::phase::Phase;
 use serde::Serialize;
 
-use crate::status_page::document::{Why, first, short};
+use crate::status_page::document::{Why, first, short, word};
 use crate::watch::caches::{Guarded, readable};
 
 /// As many are shown that run, and as many that wait.
@@ -94,7 +94,9 @@ pub(super) fn of(all: &[Arc<Guarded<PowerCycleRemediation>>]) -> Remediations {
     waiting.sort_by_key(|(one, journal)| (Reverse(journal.phase == Phase::Failed), began(one)));
     history.sort_by_key(|(one, journal)| Reverse((journal.phase_started, began(one))));
     let shown = |(these, left_out): (Vec<(&PowerCycleRemediation, &Journal)>, usize)| {
-        let these = these.into_iter().map(|(one, journal)| Remediation::of(one, journal));
+        let these = these
+            .into_iter()
+            .map(|(one, journal)| Remediation::of(one, journal));
         (these.collect(), left_out)
     };
     let (running, running_left_out) = shown(first(running, MOST));
@@ -157,7 +159,7 @@ impl Entered {
         Self {
             phase: entry.phase,
             at: entry.at,
-            reason: short(&entry.reason),
+            reason: word(&entry.reason),
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::status_page::server::json;
 /// A stream ends after that, and browsers begin it anew: nobody keeps a place for ever.
 pub(super) const LONGEST: Duration = Duration::from_mins(10);
 /// Without a change, something is sent so often, so that proxies do not think that nobody is there.
-const HEARTBEAT: Duration = Duration::from_secs(15);
+pub(super) const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// The body of an answer.
 pub(super) enum Content {
@@ -32,6 +32,8 @@ pub(super) struct Events {
     page: Arc<StatusPage>,
     /// Also how often something is sent at the most.
     looks: Interval,
+    /// See [`HEARTBEAT`].
+    heartbeat: Duration,
     /// Number of the version that was sent last.
     sent: Option<u64>,
     spoke: Instant,
@@ -45,12 +47,13 @@ impl Content {
 }
 
 impl Events {
-    pub(super) fn new(page: Arc<StatusPage>, place: OwnedSemaphorePermit) -> Self {
+    pub(super) fn new(page: Arc<StatusPage>, place: OwnedSemaphorePermit, heartbeat: Duration) -> Self {
         let mut looks = interval(FRESH);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
             page,
             looks,
+            heartbeat,
             sent: None,
             spoke: Instant::now(),
             _place: place,
@@ -61,7 +64,7 @@ impl Events {
     fn next(&mut self) -> Option<String> {
         let version = self.page.latest();
         let text = if self.sent == Some(version.number) {
-            (self.spoke.elapsed() >= HEARTBEAT).then(|| ": nothing has changed\n\n".to_owned())
+            (self.spoke.elapsed() >= self.heartbeat).then(|| ": nothing has changed\n\n".to_owned())
         } else {
             // JSON of one line, as a field of an event has to be.
             let json = json(&self.page, &version.document)?;

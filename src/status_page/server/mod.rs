@@ -9,6 +9,7 @@ mod tests;
 
 use std::net::IpAddr;
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -71,10 +72,10 @@ pub(super) async fn serve(listener: TcpListener, page: Arc<StatusPage>) {
         connections: CONNECTIONS,
         deadline: DEADLINE,
     };
-    serve_within(listener, page, limits).await;
+    serve_within(listener, page, (limits, events::HEARTBEAT)).await;
 }
 
-async fn serve_within(listener: TcpListener, page: Arc<StatusPage>, limits: Limits) {
+async fn serve_within(listener: TcpListener, page: Arc<StatusPage>, (limits, heartbeat): (Limits, Duration)) {
     let is_loopback = listener
         .local_addr()
         .is_ok_and(|address| address.ip().is_loopback());
@@ -84,7 +85,7 @@ async fn serve_within(listener: TcpListener, page: Arc<StatusPage>, limits: Limi
             let told = "ask by an IP address or as localhost; this listens on loopback\n";
             plain(StatusCode::FORBIDDEN, told)
         } else {
-            answer(request, &page, &streams)
+            answer(request, &page, (&streams, heartbeat))
         };
         secure(answer.headers_mut());
         answer
@@ -92,7 +93,11 @@ async fn serve_within(listener: TcpListener, page: Arc<StatusPage>, limits: Limi
     .await;
 }
 
-fn answer<T>(request: &Request<T>, page: &Arc<StatusPage>, streams: &Arc<Semaphore>) -> Response<Content> {
+fn answer<T>(
+    request: &Request<T>,
+    page: &Arc<StatusPage>,
+    (streams, heartbeat): (&Arc<Semaphore>, Duration),
+) -> Response<Content> {
     let path = request.uri().path();
     if request.method() != Method::GET {
         let mut refused = plain(StatusCode::METHOD_NOT_ALLOWED, "only GET is served\n");
@@ -111,7 +116,7 @@ fn answer<T>(request: &Request<T>, page: &Arc<StatusPage>, streams: &Arc<Semapho
         },
         "/events" => match Arc::clone(streams).try_acquire_owned() {
             Ok(place) => {
-                let events = Content::Events(Box::new(Events::new(Arc::clone(page), place)));
+                let events = Content::Events(Box::new(Events::new(Arc::clone(page), place, heartbeat)));
                 let mut response = of_type("text/event-stream", events);
                 response.extensions_mut().insert(Lasting(events::LONGEST));
                 response
