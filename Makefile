@@ -79,6 +79,11 @@ control-plane: ## Build etcd, kube-apiserver and kube-controller-manager (minute
 foreign-crds: ## Fetch the CustomResourceDefinitions of metal3 and Cluster API
 	@$(FOREIGN_CRDS) >/dev/null
 
+# Not part of `test`, which runs the same story without a browser.
+.PHONY: status-page-pictures
+status-page-pictures: prerequisites ## Take pictures of the status page in a headless Chromium, into target/status-page
+	@tests/status_page/pictures.py
+
 .PHONY: simulator-conformance
 simulator-conformance: ## Let tools of others judge bmc-simulator, and print a table
 	@$(SIMULATOR_TOOLS)
