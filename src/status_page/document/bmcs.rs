@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::readiness::Findings;
 use crate::report::conditions::READY;
-use crate::status_page::document::{Why, first};
+use crate::status_page::document::texts::{Why, first};
 use crate::watch::caches::{Caches, readable};
 
 /// As many are shown that are not ready.
@@ -16,22 +16,22 @@ const MOST: usize = 100;
 /// The BMCs, by what the last check of each has found.
 #[derive(Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(in crate::status_page) struct Bmcs {
-    pub(in crate::status_page) ready: usize,
+pub(crate) struct Bmcs {
+    pub(crate) ready: usize,
     /// Those that were not checked yet, or are not to be.
-    pub(in crate::status_page) unchecked: usize,
-    pub(in crate::status_page) not_ready: Vec<NotReady>,
-    pub(in crate::status_page) not_ready_left_out: usize,
+    pub(crate) unchecked: usize,
+    pub(crate) not_ready: Vec<NotReady>,
+    pub(crate) not_ready_left_out: usize,
 }
 
 /// A host whose BMC is not ready.
 #[derive(Debug, PartialEq, Serialize)]
-pub(in crate::status_page) struct NotReady {
-    pub(in crate::status_page) namespace: String,
+pub(crate) struct NotReady {
+    pub(crate) namespace: String,
     /// `kind/name` of what the host is known by.
-    pub(in crate::status_page) host: String,
+    pub(crate) host: String,
     #[serde(flatten)]
-    pub(in crate::status_page) why: Why,
+    pub(crate) why: Why,
 }
 
 /// What the last check of one has found.

@@ -5,8 +5,8 @@ mod policy;
 mod remediations;
 #[cfg(test)]
 mod tests;
+mod texts;
 
-use remediator_core::phase::Reason;
 use serde::Serialize;
 
 pub(super) use self::bmcs::Bmcs;
@@ -14,11 +14,6 @@ pub(super) use self::policy::Policy;
 pub(super) use self::remediations::Remediations;
 use crate::readiness::Findings;
 use crate::watch::caches::Caches;
-
-/// The longest text, in characters: a message of the journal tells its story in two sentences.
-const LONGEST: usize = 600;
-/// The longest reason, in characters.
-const LONGEST_WORD: usize = 64;
 
 /// What is known, by this replica.
 #[derive(Debug, PartialEq, Serialize)]
@@ -56,15 +51,6 @@ pub(super) struct Known {
     pub(super) bmcs: Bmcs,
 }
 
-/// A reason, with what it means here and what a person can do.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub(super) struct Why {
-    pub(super) reason: String,
-    /// Without the advice, which is beside it.
-    pub(super) message: String,
-    pub(super) advice: &'static str,
-}
-
 /// What the caches hold. It looks at all remediations and endpoints: not for each event.
 pub(super) fn known(caches: &Caches, findings: &Findings) -> Known {
     Known {
@@ -72,41 +58,4 @@ pub(super) fn known(caches: &Caches, findings: &Findings) -> Known {
         policy: policy::of(caches),
         bmcs: bmcs::of(caches, findings),
     }
-}
-
-impl Why {
-    fn of(reason: &str, message: &str) -> Self {
-        let advice = Reason::named(reason).map_or("", Reason::advice);
-        let detail = message.trim_end();
-        let detail = detail.strip_suffix(advice).unwrap_or(detail);
-        Self {
-            reason: word(reason),
-            message: short(detail.trim_end()),
-            advice,
-        }
-    }
-}
-
-/// The beginning of a text that may be long.
-fn short(text: &str) -> String {
-    beginning(text, LONGEST)
-}
-
-/// The beginning of what should be one word.
-fn word(text: &str) -> String {
-    beginning(text, LONGEST_WORD)
-}
-
-fn beginning(text: &str, longest: usize) -> String {
-    match text.char_indices().nth(longest) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text.to_owned(),
-    }
-}
-
-/// The first of many, and how many are left out.
-fn first<T>(mut all: Vec<T>, most: usize) -> (Vec<T>, usize) {
-    let left_out = all.len().saturating_sub(most);
-    all.truncate(most);
-    (all, left_out)
 }

@@ -8,34 +8,34 @@ use remediator_core::phase::Reason;
 use serde::Serialize;
 
 use crate::report::conditions::{ACCEPTED, HEALTH_CHECKS_SERVED, REMEDIATION_ALLOWED, ROLE_COMPLETE};
-use crate::status_page::document::{Why, short};
+use crate::status_page::document::texts::{Why, short};
 use crate::watch::caches::{self, Caches};
 
 /// The policy, as its status says.
 #[derive(Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(in crate::status_page) struct Policy {
+pub(crate) struct Policy {
     /// Whether a remediation may begin; none while that is not known.
-    pub(in crate::status_page) allowed: Option<bool>,
+    pub(crate) allowed: Option<bool>,
     /// Why not, or what is used.
     #[serde(flatten)]
-    pub(in crate::status_page) why: Why,
+    pub(crate) why: Why,
     /// Since when.
-    pub(in crate::status_page) since: Option<Timestamp>,
-    pub(in crate::status_page) limits: Vec<Limit>,
+    pub(crate) since: Option<Timestamp>,
+    pub(crate) limits: Vec<Limit>,
     /// Hosts under remediation in each failure domain that has any.
-    pub(in crate::status_page) failure_domains: String,
+    pub(crate) failure_domains: String,
     /// What else is wrong.
-    pub(in crate::status_page) problems: Vec<Why>,
+    pub(crate) problems: Vec<Why>,
 }
 
 /// A limit, and what is used of it.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-pub(in crate::status_page) struct Limit {
+pub(crate) struct Limit {
     /// Its field in `spec.limits`.
-    pub(in crate::status_page) field: &'static str,
-    pub(in crate::status_page) used: u64,
-    pub(in crate::status_page) allowed: u64,
+    pub(crate) field: &'static str,
+    pub(crate) used: u64,
+    pub(crate) allowed: u64,
 }
 
 /// None where the policies are not listed yet.

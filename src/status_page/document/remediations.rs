@@ -10,7 +10,7 @@ use remediator_core::journal::{Journal, TimelineEntry};
 use remediator_core::phase::Phase;
 use serde::Serialize;
 
-use crate::status_page::document::{Why, first, short, word};
+use crate::status_page::document::texts::{Why, first, short, word};
 use crate::watch::caches::{Guarded, readable};
 
 /// As many are shown that run, and as many that wait.
@@ -23,53 +23,53 @@ const PHASES: usize = 20;
 /// All remediations, each in one of these.
 #[derive(Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(in crate::status_page) struct Remediations {
+pub(crate) struct Remediations {
     /// Something is being done to the host. The oldest first.
-    pub(in crate::status_page) running: Vec<Remediation>,
-    pub(in crate::status_page) running_left_out: usize,
+    pub(crate) running: Vec<Remediation>,
+    pub(crate) running_left_out: usize,
     /// Nothing is being done: something is in the way, or a person is asked. What has left its host off goes first, then
     /// the oldest.
-    pub(in crate::status_page) waiting: Vec<Remediation>,
-    pub(in crate::status_page) waiting_left_out: usize,
+    pub(crate) waiting: Vec<Remediation>,
+    pub(crate) waiting_left_out: usize,
     /// The newest first.
-    pub(in crate::status_page) history: Vec<Remediation>,
-    pub(in crate::status_page) history_left_out: usize,
+    pub(crate) history: Vec<Remediation>,
+    pub(crate) history_left_out: usize,
     /// Those that cannot be read.
-    pub(in crate::status_page) unreadable: usize,
+    pub(crate) unreadable: usize,
 }
 
 /// One remediation.
 #[derive(Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(in crate::status_page) struct Remediation {
-    pub(in crate::status_page) namespace: String,
-    pub(in crate::status_page) name: String,
+pub(crate) struct Remediation {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
     /// Name of the Node, else of the Machine.
-    pub(in crate::status_page) host: String,
+    pub(crate) host: String,
     /// The Cluster of Cluster API, where it is not the daemon's own.
-    pub(in crate::status_page) cluster: Option<String>,
-    pub(in crate::status_page) phase: Phase,
+    pub(crate) cluster: Option<String>,
+    pub(crate) phase: Phase,
     #[serde(flatten)]
-    pub(in crate::status_page) why: Why,
-    pub(in crate::status_page) attempt: i32,
+    pub(crate) why: Why,
+    pub(crate) attempt: i32,
     /// When it was asked for.
-    pub(in crate::status_page) created: Option<Timestamp>,
+    pub(crate) created: Option<Timestamp>,
     /// When the phase began.
-    pub(in crate::status_page) since: Option<Timestamp>,
+    pub(crate) since: Option<Timestamp>,
     /// When the phase ends at the latest.
-    pub(in crate::status_page) deadline: Option<Timestamp>,
+    pub(crate) deadline: Option<Timestamp>,
     /// It has failed, and its host may be off.
-    pub(in crate::status_page) left_off: bool,
+    pub(crate) left_off: bool,
     /// The phases that were entered, oldest first.
-    pub(in crate::status_page) timeline: Vec<Entered>,
+    pub(crate) timeline: Vec<Entered>,
 }
 
 /// A phase that was entered.
 #[derive(Debug, PartialEq, Serialize)]
-pub(in crate::status_page) struct Entered {
-    pub(in crate::status_page) phase: Phase,
-    pub(in crate::status_page) at: Timestamp,
-    pub(in crate::status_page) reason: String,
+pub(crate) struct Entered {
+    pub(crate) phase: Phase,
+    pub(crate) at: Timestamp,
+    pub(crate) reason: String,
 }
 
 /// Where one is shown.

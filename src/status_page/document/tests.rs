@@ -1,8 +1,10 @@
 use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
+use remediator_core::phase::Reason;
 use serde_json::{Value, json};
 
+use super::texts::{LONGEST, Why};
 use super::*;
 use crate::watch::caches::testing::{Writers, apply, caches};
 

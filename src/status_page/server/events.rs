@@ -8,11 +8,13 @@ use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use hyper::body::{Body, Bytes, Frame, SizeHint};
+use jiff::Timestamp;
+use serde::Serialize;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
+use crate::status_page::document::Document;
 use crate::status_page::latest::{FRESH, StatusPage};
-use crate::status_page::server::json;
 
 /// A stream ends after that, and browsers begin it anew: nobody keeps a place for ever.
 pub(super) const LONGEST: Duration = Duration::from_mins(10);
@@ -38,6 +40,20 @@ pub(super) struct Events {
     sent: Option<u64>,
     spoke: Instant,
     _place: OwnedSemaphorePermit,
+}
+
+/// The document, and the time by which it counts.
+#[derive(Serialize)]
+struct Dated<'a> {
+    now: Timestamp,
+    #[serde(flatten)]
+    document: &'a Document,
+}
+
+/// The document as it is sent, in one line.
+pub(super) fn json(page: &StatusPage, document: &Document) -> Option<String> {
+    let now = page.now();
+    serde_json::to_string(&Dated { now, document }).ok()
 }
 
 impl Content {

@@ -16,15 +16,12 @@ use base64::engine::general_purpose::STANDARD;
 use http::header::{self, HeaderName, HeaderValue};
 use http::uri::Authority;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
-use jiff::Timestamp;
-use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
-use self::events::{Content, Events};
+use self::events::{Content, Events, json};
 use crate::report::listener::{self, DEADLINE, Lasting, Limits};
-use crate::status_page::document::Document;
 use crate::status_page::latest::StatusPage;
 
 /// Connections served at once.
@@ -57,14 +54,6 @@ const HEADERS: [(HeaderName, &str); 5] = [
         "same-origin",
     ),
 ];
-
-/// The document, and the time by which it counts.
-#[derive(Serialize)]
-struct Dated<'a> {
-    now: Timestamp,
-    #[serde(flatten)]
-    document: &'a Document,
-}
 
 /// Serves for ever.
 pub(super) async fn serve(listener: TcpListener, page: Arc<StatusPage>) {
@@ -131,11 +120,6 @@ fn answer<T>(
             "only /, /api/status and /events are served\n",
         ),
     }
-}
-
-fn json(page: &StatusPage, document: &Document) -> Option<String> {
-    let now = page.now();
-    serde_json::to_string(&Dated { now, document }).ok()
 }
 
 /// Whether the one Host is an IP address or localhost.
