@@ -85,21 +85,26 @@ async fn what_happens_is_pushed_and_no_secret_is_in_it() -> world::Outcome {
     assert_eq!(hosts(&told, "running").len() + hosts(&told, "waiting").len(), 0);
 
     locked.bmc.set_faults(vec![Fault::RejectCredentials.into()])?;
-    world.falls_silent_and_is_reported(locked).await?;
     let rejected = Reason::BmcCredentialsRejected;
     let told = events
-        .until("it waits for its login, and the check says so", |now| {
-            now["waiting"][0]["reason"] == rejected.as_str() && now["bmcs"]["notReady"][0].is_object()
+        .until("the check finds that the login is rejected", |now| {
+            now["bmcs"]["notReady"][0]["reason"] == rejected.as_str()
+        })
+        .await?;
+    assert_eq!(
+        told["bmcs"]["notReady"][0]["host"],
+        format!("BMCEndpoint/{}", locked.name)
+    );
+    world.falls_silent_and_is_reported(locked).await?;
+    let told = events
+        .until("it waits for its login", |now| {
+            now["waiting"][0]["reason"] == rejected.as_str()
         })
         .await?;
     let waiting = &told["waiting"][0];
     assert_eq!(
         (&waiting["name"], &waiting["advice"]),
         (&json!(locked.remediation()), &json!(rejected.advice()))
-    );
-    assert_eq!(
-        told["bmcs"]["notReady"][0]["host"],
-        format!("BMCEndpoint/{}", locked.name)
     );
 
     world.falls_silent_and_is_reported(well).await?;
