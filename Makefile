@@ -87,6 +87,11 @@ deploy-tools: ## Build kustomize, Helm, promtool and linters, which judge deploy
 	@$(DEPLOY_TOOLS) >/dev/null
 	@$(PROMTOOL) >/dev/null
 
+# Not part of `test`, which runs the same story without a browser.
+.PHONY: status-page-pictures
+status-page-pictures: prerequisites ## Take pictures of the status page in a headless Chromium, into target/status-page
+	@tests/status_page/pictures.py
+
 .PHONY: simulator-conformance
 simulator-conformance: ## Let tools of others judge bmc-simulator, and print a table
 	@$(SIMULATOR_TOOLS)

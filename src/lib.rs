@@ -53,6 +53,7 @@ pub mod report;
 mod requests;
 mod single_flight;
 mod snapshot;
+mod status_page;
 #[cfg(test)]
 mod test_server;
 mod watch;

@@ -70,6 +70,15 @@ pub struct RunArguments {
         default_value = ""
     )]
     pub metrics_address: String,
+    /// Port of the status page, on which it is served over plain HTTP to this machine alone, such as 8081; or an address
+    /// and a port, such as 0.0.0.0:8081, where everybody who reaches it may see it. Default: nowhere.
+    #[arg(
+        long,
+        env = "STATUS_ADDRESS",
+        value_name = "[ADDRESS:]PORT",
+        default_value = ""
+    )]
+    pub status_address: String,
     /// What to log, such as `info` or `baremetal_remediator=debug,kube=warn`. spec.logLevel of the RemediationPolicy
     /// changes how much the daemon logs of its own work, while it runs.
     #[arg(long, env = "LOG_FILTER", default_value = "info")]

@@ -29,6 +29,7 @@ use crate::report::condition_writer::ConditionWriter;
 use crate::report::{Loops, Metrics, Probes, Reporter, Standing, serve_metrics};
 use crate::requests::annotation::Intakes;
 use crate::snapshot::{Sources, node_lease};
+use crate::status_page::{self, StatusPage};
 use crate::watch::api_discovery::ServedClusterApi;
 use crate::watch::caches;
 use crate::watch::change_events::{ChangeSender, MhcChange};
@@ -42,6 +43,8 @@ pub(crate) struct Settings {
     pub(crate) node: Option<String>,
     /// Where metrics are served, if anywhere.
     pub(crate) metrics_address: Option<SocketAddr>,
+    /// Where the status page is served, if anywhere.
+    pub(crate) status_address: Option<SocketAddr>,
     /// The holder of the Lease that this process wants to be; none where it leads without one.
     pub(crate) elected_as: Option<String>,
     /// Random number of this process.
@@ -95,6 +98,8 @@ async fn led(
     let (mut stop, mut tasks) = (std::pin::pin!(stop), Loops::new(probes.clone()));
     let served = (metrics.clone(), probes.clone());
     serve(settings.metrics_address, served, &mut tasks).await?;
+    let page = Arc::new(StatusPage::new(settings.instance.clone(), probes.clone()));
+    status_page::serve(settings.status_address, &page, &mut tasks).await?;
     let (config, api_server) = settings.cluster;
     let (clock, held) = (Clock::start(), Arc::new(OnceLock::new()));
     counting::of_replica(&metrics, &probes, &held);
@@ -126,7 +131,7 @@ async fn led(
         }
         // Nothing more is said to anybody: whoever leads now says it.
         why = kept(elected.as_mut()) => bail!("the lead is lost: {why}; the process starts anew"),
-        ended = lead_on(ground, (settings.instance, metrics, probes), &mut tasks, &mut started) => ended,
+        ended = lead_on(ground, (settings.instance, metrics, probes, page), &mut tasks, &mut started) => ended,
     };
     tracing::info!("stopping");
     // First those who talk to BMCs, so that no conversation is begun after the last one was ended.
@@ -174,12 +179,13 @@ async fn kept(elected: Option<&mut Elected>) -> String {
 /// Starts everything, and waits for what ends of it.
 async fn lead_on(
     ground: Ground,
-    (instance, metrics, probes): (String, Metrics, Probes),
+    (instance, metrics, probes, page): (String, Metrics, Probes, Arc<StatusPage>),
     tasks: &mut Loops,
     started: &mut Option<Started>,
 ) -> anyhow::Result<()> {
     let (begun, later) = Box::pin(start(ground, instance, metrics, tasks)).await?;
     let started = started.insert(begun);
+    page.leads(&started.0.readiness);
     Box::pin(go_on(&started.0, later, tasks)).await?;
     probes.stands(Standing::Ready);
     let caches = started.0.remediator.sources.caches.clone();

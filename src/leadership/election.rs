@@ -64,8 +64,8 @@ pub(crate) async fn elected(client: Client, clock: Clock, identity: String, prob
                     until,
                 };
             }
-            Ok(Err(until)) => {
-                probes.stands(Standing::StandingBy);
+            Ok(Err((until, leader))) => {
+                probes.stands_by(leader);
                 if !std::mem::replace(&mut is_told, true) {
                     tracing::info!("another replica holds the lead; standing by");
                 }
@@ -90,16 +90,22 @@ pub(crate) async fn elected(client: Client, clock: Clock, identity: String, prob
 /// What was won: term, since when, the version of the Lease, and until when, after how many jumps of the clock.
 type Won = (i64, MicroTime, String, (Instant, u64));
 
-/// Reads the Lease and takes it if it may. `Err` inside: when it may be taken.
+/// Who holds the Lease, and when it may be taken.
+type Held = (Instant, Option<String>);
+
+/// Reads the Lease and takes it if it may.
 async fn attempt(
     leases: &Api<Lease>,
     candidate: &mut Candidate,
     clock: &Clock,
-) -> Result<Result<Won, Instant>, String> {
+) -> Result<Result<Won, Held>, String> {
     let now = Instant::now();
     let lease = within("reading it", leases.get_opt(LEASE_NAME)).await?;
     let (epoch, version) = match candidate.turn(lease.as_ref(), now) {
-        Turn::Wait(until) => return Ok(Err(until)),
+        Turn::Wait(until) => {
+            let spec = lease.and_then(|lease| lease.spec);
+            return Ok(Err((until, spec.and_then(|spec| spec.holder_identity))));
+        }
         Turn::Create(epoch) => (epoch, None),
         Turn::Take(epoch, version) => (epoch, Some(version)),
     };

@@ -8,7 +8,7 @@ use remediator_api::bmc_endpoint::FoundHost;
 use remediator_api::remediation_policy::{BmcRules, POLICY_NAME};
 use remediator_core::facts::{AllowedNamespaces, Obstacle};
 use remediator_core::phase::Reason;
-use remediator_core::readiness::schedule::HostKey;
+use remediator_core::readiness::schedule::{HostKey, HostKind};
 
 use crate::bmc_access::BmcAccess;
 use crate::mhc::Checker;
@@ -87,6 +87,15 @@ impl Findings {
             *count = count.saturating_add(1);
         }
         counts
+    }
+
+    /// What was found of hosts that a Machine leads to.
+    pub(crate) fn of_machines(&self) -> Vec<(HostKey, Result<String, Obstacle>)> {
+        let by_host = self.by_host();
+        let machines = by_host.iter().filter(|(host, _)| host.kind == HostKind::Machine);
+        machines
+            .map(|(host, finding)| (host.clone(), finding.verdict.clone()))
+            .collect()
     }
 
     /// Notes what was found out. Answers whether it is something else than before.

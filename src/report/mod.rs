@@ -5,6 +5,7 @@ pub mod conditions;
 mod events;
 mod health_checks;
 mod holds;
+pub(crate) mod listener;
 mod metrics;
 mod metrics_server;
 mod probes;

@@ -88,7 +88,7 @@ async fn tell(scenario: Scenario, keep: bool, narrator: Arc<Narrator>) -> Result
     };
     if keep {
         narrator.hush(false);
-        keep::explain(&stage)?;
+        keep::explain(&stage).await?;
         interrupted().await?;
         narrator.hush(true);
         print("\nstopping");

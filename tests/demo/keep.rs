@@ -7,13 +7,14 @@ use crate::narrate::print;
 use crate::stage::{NAMESPACE, Stage};
 
 /// Prints commands that can be copied as they are.
-pub(crate) fn explain(stage: &Stage) -> Result<()> {
+pub(crate) async fn explain(stage: &Stage) -> Result<()> {
     let kubeconfig = stage.control_plane.admin_kubeconfig_file()?;
     let simulator = stage
         .world
         .simulator
         .control_url()
         .context("the simulator has no control API")?;
+    let page = world::daemon::status_page(&stage.daemon).await?;
     let victim = &stage.host()?.name;
     let other = stage.world.hosts.iter().find(|host| host.name != *victim);
     let other = other
@@ -27,6 +28,7 @@ Everything keeps running until Ctrl-C, and the story goes on below. In another t
   SIM={simulator}
 
 Look around
+  {page}/  (the status page, in a browser)
   kubectl get pcr -A
   kubectl describe pcr -n {NAMESPACE} {victim}-1
   kubectl get nodes,machines.machine.openshift.io,bmcendpoints,pods -n {NAMESPACE} -o wide

@@ -86,6 +86,8 @@ impl Stage {
                 daemon.pid()
             ),
         );
+        let page = world::daemon::status_page(&daemon).await?;
+        narrator.say(Who::Demo, &format!("its status page, live: {page}/"));
         let scheduler = ScriptedScheduler::start(world.client.clone());
         let node = start_workload(&world).await?;
         let victim = world

@@ -9,6 +9,7 @@ fn all_that_is_wrong_is_told_in_one_message() -> anyhow::Result<()> {
         .env_clear()
         .env("POD_NAME", "-")
         .env("LEADER_ELECT", "maybe")
+        .env("STATUS_ADDRESS", "anywhere")
         .env("LOG_FILTER", "kube=loud")
         .env("LOG_FORMAT", "xml")
         .env("KUBECONFIG", "/is/not/there")
@@ -16,11 +17,12 @@ fn all_that_is_wrong_is_told_in_one_message() -> anyhow::Result<()> {
     let told = String::from_utf8(started.stderr)?;
     assert!(!started.status.success(), "{told}");
     for part in [
-        "error: 7 settings are wrong:",
+        "error: 8 settings are wrong:",
         "--pod-name (POD_NAME) is \"-\": expected the name of a Pod",
         "--node-name (NODE_NAME) is \"Not A Node\": expected the name of a Node",
         "--leader-elect (LEADER_ELECT) is \"maybe\": expected true or false",
         "--metrics-address (METRICS_ADDRESS) is \"8080\": expected an IP address with a port",
+        "--status-address (STATUS_ADDRESS) is \"anywhere\": expected a port, such as 8081",
         "--log-filter (LOG_FILTER) is \"kube=loud\": expected a log filter",
         "--log-format (LOG_FORMAT) is \"xml\": expected text or json",
         "the cluster: ",

@@ -9,6 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use bmc_simulator::{Fault, Power};
 use harness::{Cluster, Cursor};
 use k8s_openapi::api::core::v1::{Event, Node, Pod};
+use kube::ResourceExt as _;
 use kube::api::{Api, DynamicObject, ListParams};
 use remediator_core::phase::Phase;
 use serde_json::json;
@@ -71,7 +72,7 @@ fn forms() -> Vec<String> {
     ]
 }
 
-fn assert_clean(place: &str, text: &str) {
+pub(crate) fn assert_clean(place: &str, text: &str) {
     for form in forms() {
         assert!(!text.contains(&form), "{place} contains the password as {form}");
     }
@@ -152,6 +153,13 @@ async fn invariant_11_the_password_is_nowhere_but_in_its_secret() -> world::Outc
     let (log, _) = daemon.output().lines_since(Cursor::default())?;
     assert!(log.len() > 20, "the log is there to be looked at");
     assert_clean("the log", &log.join("\n"));
+    let page = world::daemon::status_page(&daemon).await?;
+    let shown = reqwest::get(format!("{page}/api/status")).await?.text().await?;
+    assert!(
+        shown.contains(&told[2].name_any()),
+        "it is there to be looked at: {shown}"
+    );
+    assert_clean("the status page", &shown);
     for (what, text) in stored(&world).await? {
         assert_clean(what, &text);
     }

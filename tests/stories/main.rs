@@ -39,6 +39,7 @@ mod recovery;
 mod retention;
 mod role;
 mod slow_bmcs;
+mod status_page;
 mod sushy;
 mod templates;
 mod tenants;

@@ -1,6 +1,6 @@
 //! What `run` was started with, checked as a whole: a person who mistypes two things is told of both.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 
 use tracing_subscriber::EnvFilter;
 
@@ -17,6 +17,7 @@ const LONGEST_REPORTER: usize = 128;
 pub(super) struct Checked {
     pub(super) leader_elect: bool,
     pub(super) metrics_address: Option<SocketAddr>,
+    pub(super) status_address: Option<SocketAddr>,
     pub(super) log: Log,
 }
 
@@ -31,6 +32,7 @@ pub(super) fn check(arguments: &RunArguments) -> (Option<Checked>, Vec<String>) 
         node_name,
         leader_elect,
         metrics_address,
+        status_address,
         log_filter,
         log_format,
     } = arguments;
@@ -53,6 +55,13 @@ pub(super) fn check(arguments: &RunArguments) -> (Option<Checked>, Vec<String>) 
         let expected = "expected an IP address with a port, such as 0.0.0.0:8080 or [::]:8080".to_owned();
         note("metrics-address", "METRICS_ADDRESS", metrics_address, expected);
     }
+    let status = Some(status_address).filter(|text| !text.is_empty());
+    let status = status.map(|text| on_loopback(text)).transpose();
+    if status.is_err() {
+        let expected =
+            "expected a port, such as 8081, or an IP address with a port, such as 0.0.0.0:8081".to_owned();
+        note("status-address", "STATUS_ADDRESS", status_address, expected);
+    }
     if let Err(error) = EnvFilter::try_new(log_filter) {
         let expected =
             format!("expected a log filter, such as info or baremetal_remediator=debug,kube=warn ({error})");
@@ -63,10 +72,11 @@ pub(super) fn check(arguments: &RunArguments) -> (Option<Checked>, Vec<String>) 
         let expected = "expected text or json".to_owned();
         note("log-format", "LOG_FORMAT", log_format, expected);
     }
-    let checked = match (elect, address, format) {
-        (Some(leader_elect), Ok(metrics_address), Some(format)) => Some(Checked {
+    let checked = match (elect, (address, status), format) {
+        (Some(leader_elect), (Ok(metrics_address), Ok(status_address)), Some(format)) => Some(Checked {
             leader_elect,
             metrics_address,
+            status_address,
             log: Log {
                 filter: log_filter.clone(),
                 format,
@@ -75,6 +85,14 @@ pub(super) fn check(arguments: &RunArguments) -> (Option<Checked>, Vec<String>) 
         _ => None,
     };
     (checked, wrong)
+}
+
+/// An address with a port, or a port alone: on loopback.
+fn on_loopback(text: &str) -> Result<SocketAddr, std::net::AddrParseError> {
+    match text.parse::<u16>() {
+        Ok(port) => Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
+        Err(_) => text.parse(),
+    }
 }
 
 /// One message of all that is wrong.

@@ -30,6 +30,7 @@ pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<()> {
     let Checked {
         leader_elect,
         metrics_address,
+        status_address,
         log,
     } = checked;
     let set_log_level = logging::start(log);
@@ -50,6 +51,7 @@ pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<()> {
             instance: arguments.pod_name.clone(),
             node: Some(arguments.node_name.clone()).filter(|name| !name.is_empty()),
             metrics_address,
+            status_address,
             elected_as: leader_elect.then_some(identity),
             process,
             cluster,

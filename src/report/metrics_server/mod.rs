@@ -1,31 +1,19 @@
-//! Serves the metrics and answers probes over HTTP. Whoever asks is not trusted: few connections at once, little time
-//! and memory for each, four paths.
+//! Serves the metrics and answers probes over HTTP: four paths.
 
 #[cfg(test)]
 mod tests;
 
-use std::convert::Infallible;
-use std::sync::Arc;
 use std::time::Duration;
 
 use http::{Method, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::net::TcpListener;
 
+use crate::report::listener::{self, DEADLINE, Limits};
 use crate::report::{Metrics, Probes};
 
 /// Connections served at once; further ones wait in the queue of the operating system.
 const CONNECTIONS: usize = 8;
-/// The longest that a connection may take, from its first byte to its last.
-const DEADLINE: Duration = Duration::from_secs(10);
-/// The most that is read of a request, in bytes; hyper takes no less.
-const REQUEST_BYTES: usize = 8 * 1024;
-/// Pause when no connection can be taken, such as for want of file descriptors.
-const PAUSE: Duration = Duration::from_secs(1);
 
 /// Media type of the text format.
 /// Source: OpenMetrics 1.0, "Protocol negotiation".
@@ -37,43 +25,15 @@ pub async fn serve(listener: TcpListener, metrics: Metrics, probes: Probes) {
 }
 
 async fn serve_within(listener: TcpListener, served: (Metrics, Probes), deadline: Duration) {
-    let free = Arc::new(Semaphore::new(CONNECTIONS));
-    loop {
-        let Ok(place) = Arc::clone(&free).acquire_owned().await else {
-            return;
-        };
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                let served = served.clone();
-                tokio::spawn(async move {
-                    connection(stream, served, deadline).await;
-                    drop(place);
-                });
-            }
-            Err(error) => {
-                tracing::debug!(%error, "a connection for metrics was not taken");
-                tokio::time::sleep(PAUSE).await;
-            }
-        }
-    }
-}
-
-async fn connection(stream: TcpStream, (metrics, probes): (Metrics, Probes), deadline: Duration) {
-    let service = service_fn(|request| {
-        let answer = answer(&request, &metrics, &probes);
-        async move { Ok::<_, Infallible>(answer) }
-    });
-    let serving = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(deadline)
-        .keep_alive(false)
-        .max_buf_size(REQUEST_BYTES)
-        .serve_connection(TokioIo::new(stream), service);
-    match tokio::time::timeout(deadline, serving).await {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::debug!(%error, "a reader of metrics went away"),
-        Err(_) => tracing::debug!("a reader of metrics took too long"),
-    }
+    let limits = Limits {
+        connections: CONNECTIONS,
+        deadline,
+    };
+    let (metrics, probes) = served;
+    listener::serve(listener, limits, "metrics", move |request| {
+        answer(request, &metrics, &probes)
+    })
+    .await;
 }
 
 fn answer(request: &Request<Incoming>, metrics: &Metrics, probes: &Probes) -> Response<String> {

@@ -1,6 +1,8 @@
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 use super::*;
+use crate::report::listener::REQUEST_BYTES;
 use crate::report::{Loops, Standing};
 
 async fn start(deadline: Duration) -> (std::net::SocketAddr, Probes) {

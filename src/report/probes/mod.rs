@@ -39,6 +39,8 @@ pub struct Probes {
     begun: Instant,
     loops: Arc<Mutex<Vec<Beat>>>,
     standing: Arc<Mutex<Standing>>,
+    /// The holder of the Lease, while that is another replica.
+    leader: Arc<Mutex<Option<String>>>,
 }
 
 /// When a loop came back last, in milliseconds after the process began. It is gone when the loop has ended.
@@ -54,6 +56,7 @@ impl Default for Probes {
             begun: Instant::now(),
             loops: Arc::default(),
             standing: Arc::new(Mutex::new(Standing::Starting)),
+            leader: Arc::default(),
         }
     }
 }
@@ -64,13 +67,31 @@ impl Probes {
         *self.standing.lock().unwrap_or_else(PoisonError::into_inner) = standing;
     }
 
+    /// Notes that another replica leads: the holder of the Lease, as far as it is known.
+    pub fn stands_by(&self, leader: Option<String>) {
+        *self.leader.lock().unwrap_or_else(PoisonError::into_inner) = leader;
+        self.stands(Standing::StandingBy);
+    }
+
+    /// How far the process has come.
+    pub fn standing(&self) -> Standing {
+        *self.standing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The holder of the Lease, as far as another replica leads and is known.
+    pub fn leader(&self) -> Option<String> {
+        let leads = self.standing() == Standing::StandingBy;
+        let leader = self.leader.lock().unwrap_or_else(PoisonError::into_inner);
+        leader.clone().filter(|_| leads)
+    }
+
     /// Whether caches are synced and it is known who leads.
     ///
     /// # Errors
     ///
     /// What is waited for, for people.
     pub fn ready(&self) -> Result<(), &'static str> {
-        match *self.standing.lock().unwrap_or_else(PoisonError::into_inner) {
+        match self.standing() {
             Standing::Starting => Err(
                 "it is not known who leads, because the Lease was not read; check the API server and the daemon's log",
             ),

@@ -115,6 +115,7 @@ pub fn start_replica_on(cluster: &Cluster, program: &str, name: &str, node: &str
         .env("POD_NAME", name)
         .env("NODE_NAME", node)
         .env("METRICS_ADDRESS", "127.0.0.1:0")
+        .env("STATUS_ADDRESS", "0")
         .spawn()?;
     pool::note_log(cluster, daemon.log_path());
     Ok(daemon)
@@ -127,10 +128,21 @@ pub fn start(cluster: &Cluster, program: impl AsRef<Path>, log_filter: &str) -> 
     let program = instead.unwrap_or_else(|| program.as_ref().to_owned());
     let daemon = alone(program)
         .env("KUBECONFIG", kubeconfig)
+        .env("STATUS_ADDRESS", "0")
         .env("LOG_FILTER", log_filter)
         .spawn()?;
     pool::note_log(cluster, daemon.log_path());
     Ok(daemon)
+}
+
+/// URL of the status page of a daemon that was started here.
+pub async fn status_page(daemon: &ChildDaemon) -> Result<String> {
+    let within = Duration::from_mins(1);
+    let line = daemon.wait_for_line("serving the status page", within).await?;
+    let (_, address) = line.split_once("address=").context("names no address")?;
+    let address = address.split_whitespace().next().unwrap_or_default();
+    anyhow::ensure!(address.starts_with("127.0.0.1:"), "on loopback, not {address}");
+    Ok(format!("http://{address}"))
 }
 
 /// Waits until the daemon has said that nobody evaluates the health checks: the tests themselves do.
