@@ -11,7 +11,8 @@ use crate::watch::caches::testing::{Writers, apply, caches};
 const START: &str = "2026-01-01T00:00:00Z";
 
 fn after(seconds: i64) -> Timestamp {
-    START.parse::<Timestamp>().unwrap() + SignedDuration::from_secs(seconds)
+    let start: Timestamp = START.parse().unwrap();
+    start.checked_add(SignedDuration::from_secs(seconds)).unwrap()
 }
 
 fn remediation(number: i64, status: &Value) -> Value {

@@ -155,7 +155,8 @@ async fn on_loopback_it_answers_to_addresses_and_localhost() {
         (&[], false),
         (&[""], false),
     ] {
-        let hosts: String = hosts.iter().map(|host| format!("Host: {host}\r\n")).collect();
+        let hosts: Vec<String> = hosts.iter().map(|host| format!("Host: {host}\r\n")).collect();
+        let hosts = hosts.concat();
         for path in ["/", "/api/status", "/events"] {
             let mut stream = begin(address, &format!("GET {path} HTTP/1.1\r\n{hosts}\r\n")).await;
             let status = line(&mut stream, "HTTP/1.1").await;

@@ -51,6 +51,35 @@ async fn text_of(url: String) -> Result<String> {
     Ok(reqwest::get(url).await?.error_for_status()?.text().await?)
 }
 
+/// A replica that does not lead says who does; the stream that told it.
+async fn stands_by(page: &str) -> Result<Stream> {
+    let mut waits = Stream::open(page).await?;
+    let told = waits
+        .until("it waits", |now| now["stands"] == "StandingBy")
+        .await?;
+    let leader = told["leader"].as_str().unwrap_or_default();
+    assert!(leader.starts_with("first_"), "it says who leads: {told}");
+    assert_eq!(told["policy"], Value::Null, "it knows nothing itself");
+    Ok(waits)
+}
+
+/// No secret is in anything of it, and the name of another page leads to nothing.
+async fn assert_secure(page: &str, pushed: [&Stream; 2]) -> Result<()> {
+    for (what, text) in [
+        ("what was pushed", pushed[0].seen()),
+        ("what a standby pushed", pushed[1].seen()),
+        ("the document", &text_of(format!("{page}/api/status")).await?),
+        ("the page", &text_of(page.to_owned()).await?),
+    ] {
+        assert!(text.len() > 100, "{what} is there to be looked at: {text}");
+        assert_clean(what, text);
+    }
+    let rebound = reqwest::Client::new().get(format!("{page}/api/status"));
+    let rebound = rebound.header(HOST, "rebound.example").send().await?;
+    assert_eq!(rebound.status().as_u16(), 403);
+    Ok(())
+}
+
 /// From the first sign to the end of a remediation by what is pushed, and nothing else.
 #[tokio::test]
 async fn what_happens_is_pushed_and_no_secret_is_in_it() -> world::Outcome {
@@ -70,14 +99,7 @@ async fn what_happens_is_pushed_and_no_secret_is_in_it() -> world::Outcome {
         return Err(anyhow::anyhow!("three hosts").into());
     };
 
-    let mut waits = Stream::open(&standby).await?;
-    let told = waits
-        .until("it waits", |now| now["stands"] == "StandingBy")
-        .await?;
-    let leader = told["leader"].as_str().unwrap_or_default();
-    assert!(leader.starts_with("first_"), "it says who leads: {told}");
-    assert_eq!(told["policy"], Value::Null, "it knows nothing itself");
-
+    let waits = stands_by(&standby).await?;
     let mut events = Stream::open(&page).await?;
     let ready = |now: &Value| now["stands"] == "Leading" && now["bmcs"]["ready"] == 3;
     let told = events.until("all BMCs are ready", ready).await?;
@@ -154,17 +176,5 @@ async fn what_happens_is_pushed_and_no_secret_is_in_it() -> world::Outcome {
     let ended = world.remediation_ended(&remediation, LONG).await?;
     assert_eq!(world::phase(&ended), Phase::Succeeded);
 
-    for (what, text) in [
-        ("what was pushed", events.seen()),
-        ("what a standby pushed", waits.seen()),
-        ("the document", &text_of(format!("{page}/api/status")).await?),
-        ("the page", &text_of(page.clone()).await?),
-    ] {
-        assert!(text.len() > 100, "{what} is there to be looked at: {text}");
-        assert_clean(what, text);
-    }
-    let rebound = reqwest::Client::new().get(format!("{page}/api/status"));
-    let rebound = rebound.header(HOST, "rebound.example").send().await?;
-    assert_eq!(rebound.status().as_u16(), 403);
-    Ok(())
+    Ok(assert_secure(&page, [&events, &waits]).await?)
 }
