@@ -1,5 +1,7 @@
 //! The alerts and the dashboard that are shipped: promtool accepts and tests them, and where they lead is there.
 
+#![allow(clippy::indexing_slicing, reason = "a test that fails says so")]
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
