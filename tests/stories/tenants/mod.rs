@@ -29,7 +29,7 @@ use self::attempt::{Act, Attempt, Row, Victim};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 static SETTING: Setting = Setting::alone("tenants").taking(80);
-const LONG: Duration = Duration::from_mins(2);
+const LONG: Duration = Duration::from_mins(4);
 
 /// What a remediation of the neighbour's would say if something of the attacker's held it up.
 const HELD_UP: [Reason; 14] = [
