@@ -50,8 +50,8 @@ fn execute(program: Program, arguments: Arguments) -> anyhow::Result<()> {
         Command::Run(arguments) => run::run(&arguments),
         Command::Manifests(arguments) => manifests::manifests(&arguments),
         Command::Version(arguments) => version::version(&arguments),
-        Command::Completion(arguments) => shell::completion(program, &arguments),
-        Command::Man(arguments) => shell::man(program, &arguments),
+        Command::Completion(arguments) => shell::completion(program.command(), program.file(), &arguments),
+        Command::Man(arguments) => shell::man(program.command(), &arguments),
     }
 }
 

@@ -4,10 +4,8 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use clap::Args;
+use clap::{Args, Command};
 use clap_complete::Shell;
-
-use crate::cli::program::Program;
 
 /// Arguments of `completion`.
 #[derive(Debug, Args)]
@@ -24,23 +22,22 @@ pub struct ManArguments {
     out: Option<PathBuf>,
 }
 
-pub(super) fn completion(program: Program, arguments: &CompletionArguments) -> anyhow::Result<()> {
+/// `file`: the name of the file that is run.
+pub(super) fn completion(
+    mut command: Command,
+    file: &str,
+    arguments: &CompletionArguments,
+) -> anyhow::Result<()> {
     let mut script = Vec::new();
-    clap_complete::generate(
-        arguments.shell,
-        &mut program.command(),
-        program.file(),
-        &mut script,
-    );
+    clap_complete::generate(arguments.shell, &mut command, file, &mut script);
     // clap_complete 4.6.11 gives the functions of bash two names where that of the program has a hyphen
     // (`src/aot/shells/bash.rs`, `fn_name` and `subcommand_details`), and then completes nothing.
-    let name = |separator| program.file().replace('-', separator);
+    let name = |separator| file.replace('-', separator);
     let script = String::from_utf8(script)?.replace(&name("__subcmd__"), &name("__"));
     Ok(std::io::stdout().lock().write_all(script.as_bytes())?)
 }
 
-pub(super) fn man(program: Program, arguments: &ManArguments) -> anyhow::Result<()> {
-    let command = program.command();
+pub(super) fn man(command: Command, arguments: &ManArguments) -> anyhow::Result<()> {
     let Some(folder) = &arguments.out else {
         let mut page = Vec::new();
         clap_mangen::Man::new(command).render(&mut page)?;

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use jiff::SignedDuration;
 use remediator_api::PowerCycleRemediation;
-use remediator_core::journal::Journal;
+use remediator_core::brakes::FAILED_FOR;
+use remediator_core::journal::{Journal, Subject};
 use remediator_core::phase::{Phase, Reason};
 
 use crate::clock::Clock;
@@ -15,11 +15,10 @@ use crate::report::{Metrics, Number, Probes};
 use crate::snapshot::remediation_history;
 use crate::watch::caches::{Caches, readable};
 use crate::watch::indexed_store::IndexedStore;
+use crate::watch::indexes;
 
-/// Power-offs of one host within [`A_DAY`] that say that reboots do not cure it.
+/// Power-offs of one host within [`FAILED_FOR`] that say that reboots do not cure it.
 const REPEATED: usize = 3;
-/// How long a power-off counts.
-const A_DAY: SignedDuration = SignedDuration::from_hours(24);
 
 type Counts = BTreeMap<&'static str, u64>;
 
@@ -136,14 +135,12 @@ fn waiting(all: &IndexedStore<PowerCycleRemediation>) -> Counts {
 
 fn repeatedly(all: &IndexedStore<PowerCycleRemediation>, now: jiff::Timestamp) -> u64 {
     let all = all.all();
-    let mut power_offs: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut power_offs: BTreeMap<_, usize> = BTreeMap::new();
     for journal in readable(&all).filter_map(PowerCycleRemediation::journal) {
-        let is_counted = |entry: &&remediator_core::journal::TimelineEntry| {
-            entry.phase == Phase::PoweringOff && now.duration_since(entry.at) < A_DAY
-        };
-        if let Some(subject) = &journal.subject {
-            let times = power_offs.entry(&subject.system_uuid).or_default();
-            *times = times.saturating_add(journal.timeline.iter().filter(is_counted).count());
+        if let Some(host) = journal.subject.as_ref().and_then(Subject::uuid) {
+            let young = indexes::power_offs(journal).filter(|at| now.duration_since(*at) < FAILED_FOR);
+            let times = power_offs.entry(host.in_either_order()).or_default();
+            *times = times.saturating_add(young.count());
         }
     }
     number(power_offs.values().filter(|times| **times >= REPEATED).count())

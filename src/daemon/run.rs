@@ -187,7 +187,7 @@ async fn lead_on(
     let started = started.insert(begun);
     page.leads(&started.0.readiness);
     Box::pin(go_on(&started.0, later, tasks)).await?;
-    probes.stands(Standing::Ready);
+    probes.stands(Standing::Leading);
     let caches = started.0.remediator.sources.caches.clone();
     tokio::select! {
         ended = tasks.ended() => bail!("the {ended} task ended; the process starts anew"),

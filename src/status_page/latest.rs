@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 use crate::readiness::Readiness;
-use crate::report::{Probes, Standing};
-use crate::status_page::document::{Document, Known, Stands, known};
+use crate::report::Probes;
+use crate::status_page::document::{Document, Known, known};
 
 /// How old a document may be before another one is made.
 pub(super) const FRESH: Duration = Duration::from_secs(1);
@@ -73,16 +73,10 @@ impl StatusPage {
 
     fn made(&self) -> Document {
         let leading = self.leading.get();
-        let stands = match self.probes.standing() {
-            Standing::Starting => Stands::Starting,
-            Standing::StandingBy => Stands::StandingBy,
-            Standing::Listing => Stands::Listing,
-            Standing::Ready => Stands::Leading,
-        };
         Document {
             instance: self.instance.clone(),
             version: env!("CARGO_PKG_VERSION"),
-            stands,
+            stands: self.probes.standing(),
             leader: self.probes.leader(),
             known: leading.map_or_else(Known::default, |readiness| {
                 known(&readiness.sources.caches, &readiness.findings)

@@ -2,10 +2,12 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use anyhow::{Result, ensure};
+
+use crate::empty_folder;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 
@@ -25,19 +27,9 @@ fn said(output: Output) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// An empty folder of a test.
-fn folder(name: &str) -> Result<PathBuf> {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    if folder.exists() {
-        fs::remove_dir_all(&folder)?;
-    }
-    fs::create_dir_all(&folder)?;
-    Ok(folder)
-}
-
 #[test]
 fn a_link_makes_it_a_plugin_of_kubectl() -> Result<()> {
-    let folder = folder("plugin")?;
+    let folder = empty_folder("plugin")?;
     for name in ["kubectl-pcr", "kubectl_complete-pcr"] {
         symlink(PROGRAM, folder.join(name))?;
     }
@@ -50,7 +42,7 @@ fn a_link_makes_it_a_plugin_of_kubectl() -> Result<()> {
 
 #[test]
 fn the_exit_status_means_the_same_in_all_commands() -> Result<()> {
-    let folder = folder("exit")?;
+    let folder = empty_folder("exit")?;
     let broken = folder.join("broken.jsonl");
     fs::write(&broken, "{}\n")?;
     let broken = broken.to_string_lossy().into_owned();
@@ -98,7 +90,7 @@ fn bash_completes_with_its_script() -> Result<()> {
 
 #[test]
 fn each_command_has_a_manual_page() -> Result<()> {
-    let folder = folder("man")?;
+    let folder = empty_folder("man")?;
     said(run(PROGRAM, &["man", "--out", &folder.to_string_lossy()])?)?;
     for name in [
         "",

@@ -9,6 +9,8 @@ use anyhow::{Context as _, Result, ensure};
 use world::rendered::tool;
 use world::repository;
 
+use crate::empty_folder;
+
 const PROGRAM: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 /// What distroless/cc has of these: libc6 and libgcc-s1 of Debian.
 const LIBRARIES: [&str; 4] = ["ld-linux", "libc.so.6", "libm.so.6", "libgcc_s.so.1"];
@@ -64,20 +66,10 @@ fn actions_are_pinned_by_commit() -> Result<()> {
     Ok(())
 }
 
-/// An empty folder of this test.
-fn empty(name: &str) -> Result<PathBuf> {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    if folder.exists() {
-        fs::remove_dir_all(&folder)?;
-    }
-    fs::create_dir_all(&folder)?;
-    Ok(folder)
-}
-
 /// The context of the build has what Cargo needs, which no container runtime has to be there to show.
 #[test]
 fn the_build_gets_every_file_that_cargo_reads() -> Result<()> {
-    let context = empty("context")?;
+    let context = empty_folder("context")?;
     let ignored = read(".dockerignore")?;
     let kept: Vec<&str> = ignored
         .lines()
@@ -126,7 +118,7 @@ fn libraries() -> Result<Vec<PathBuf>> {
 
 /// A root with the program and what distroless/cc has for it, and nothing else.
 fn root() -> Result<PathBuf> {
-    let root = empty("root")?;
+    let root = empty_folder("root")?;
     let put = |from: &Path, to: &str| -> Result<()> {
         let place = root.join(to.trim_start_matches('/'));
         fs::create_dir_all(place.parent().context("a folder")?)?;

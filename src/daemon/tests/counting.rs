@@ -29,19 +29,26 @@ fn what_alerts_ask_for_is_counted_and_nothing_beside_it() {
         0,
         1,
         "Succeeded",
-        json!({"timeline": [power_off(30), power_off(5)]}),
+        json!({"timeline": [power_off(30), power_off(5)], "attempt": 2}),
     );
     add(
         0,
         2,
         "Failed",
-        json!({"timeline": [power_off(3), power_off(2)], "intent": intent}),
+        json!({"timeline": [power_off(3), power_off(2)], "intent": intent, "attempt": 2}),
     );
     add(
         1,
         1,
         "Failed",
-        json!({"timeline": [power_off(30), power_off(3), power_off(2)]}),
+        json!({"timeline": [power_off(30), power_off(3), power_off(2)], "attempt": 3}),
+    );
+    // One of these was taken back before it was sent.
+    add(
+        2,
+        1,
+        "Succeeded",
+        json!({"timeline": [power_off(4), power_off(3), power_off(2)], "attempt": 2}),
     );
     add(3, 1, "Booting", json!({"deadline": hours_ago(1)}));
     add(4, 1, "Booting", json!({"deadline": hours_ago(-1)}));

@@ -33,12 +33,12 @@ pub(super) fn limits(sources: &Sources) -> Limits {
     limits.unwrap_or_default()
 }
 
-/// What is there of one cluster beside a remediation; none where the whole cluster is looked at. Of Nodes that are not
-/// Ready by a list the cache may not know yet. Each counts as a host: that errs towards a storm.
+/// What is there of one cluster beside a remediation; none where the whole cluster is looked at. `not_seen`: Nodes that
+/// the cache does not know yet to be not Ready. Each counts as a host: that errs towards a storm.
 pub(super) fn fleet(
     (sources, limits): (&Sources, &Limits),
     own: Option<&Remediation>,
-    (nodes, not_ready): (&NodeCluster, &BTreeSet<String>),
+    (nodes, not_seen): (&NodeCluster, usize),
     held: &mut Held,
 ) -> Fleet {
     let now = sources.clock.now();
@@ -79,7 +79,6 @@ pub(super) fn fleet(
         };
         (name, domain)
     });
-    let not_seen = not_ready.iter().filter(|name| is_seen_ready(nodes, name)).count();
     let mut fleet = Fleet {
         hosts: known.hosts,
         unhealthy_hosts: known.unhealthy.saturating_add(not_seen),
@@ -108,10 +107,13 @@ pub(super) fn fleet(
     fleet
 }
 
-/// Whether the cache has a Node as Ready, or does not know it.
-fn is_seen_ready(nodes: &NodeCluster, name: &str) -> bool {
-    let seen = nodes.find(name);
-    seen.is_none_or(|node| node.0.as_ref().is_ok_and(Node::is_ready))
+/// Of Nodes that are not Ready by a list, those that the cache has as Ready, or does not know.
+pub(super) fn not_seen(nodes: &NodeCluster, not_ready: &BTreeSet<String>) -> usize {
+    let is_missed = |name: &&String| {
+        let seen = nodes.find(name);
+        seen.is_none_or(|node| node.0.as_ref().is_ok_and(Node::is_ready))
+    };
+    not_ready.iter().filter(is_missed).count()
 }
 
 /// Whether it may be this process that cannot see.

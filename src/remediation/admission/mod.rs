@@ -109,8 +109,7 @@ impl Admitted {
         self.decide(&own, |held| {
             let now = sources.clock.now();
             let power_offs_of_host = past::of_host(sources, held, &own, now);
-            let fleet = nodes
-                .map(|nodes| fleet::fleet((sources, &limits), Some(&own), (&nodes, &BTreeSet::new()), held));
+            let fleet = nodes.map(|nodes| fleet::fleet((sources, &limits), Some(&own), (&nodes, 0), held));
             // Only what has asked has another replica take over: the rest may never come to that.
             let heeds_own_node = own.asks || held.on_own_node.has_asked(&own.uid, now);
             Surroundings {
@@ -141,12 +140,7 @@ impl Admitted {
     pub(crate) fn brakes(&self, sources: &Sources) -> Result<String, Obstacle> {
         let (limits, now) = (fleet::limits(sources), sources.clock.now());
         let nodes = sources.clusters.own_nodes();
-        let fleet = fleet::fleet(
-            (sources, &limits),
-            None,
-            (&nodes, &BTreeSet::new()),
-            &mut self.lock(),
-        );
+        let fleet = fleet::fleet((sources, &limits), None, (&nodes, 0), &mut self.lock());
         let used = limits.describe(&fleet, now);
         match limits.allow(&fleet, &Claim::default(), now) {
             Ok(()) => Ok(used),
@@ -177,7 +171,7 @@ impl Admitted {
             fleet: fleet::fleet(
                 (sources, &limits),
                 Some(&own),
-                (nodes, not_ready),
+                (nodes, fleet::not_seen(nodes, not_ready)),
                 &mut self.lock(),
             ),
             claim,
@@ -203,7 +197,7 @@ impl Admitted {
         let (limits, now) = (fleet::limits(sources), sources.clock.now());
         let nodes = sources.clusters.own_nodes();
         let mut held = self.lock();
-        let mut fleet = fleet::fleet((sources, &limits), None, (&nodes, &BTreeSet::new()), &mut held);
+        let mut fleet = fleet::fleet((sources, &limits), None, (&nodes, 0), &mut held);
         fleet.domains = fleet::domains_at_work((sources, &limits), &nodes, &held);
         (limits.told(&fleet, now), past::to_write(sources, &held, now))
     }

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+use serde::Serialize;
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -21,7 +22,7 @@ const BEAT: Duration = Duration::from_secs(5);
 const STILL: Duration = Duration::from_mins(1);
 
 /// How far the process has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Standing {
     /// Nobody here knows who leads: the Lease was not read yet, or cannot be read now.
     Starting,
@@ -30,7 +31,7 @@ pub enum Standing {
     /// This one leads, and has not listed everything yet.
     Listing,
     /// This one leads, and its caches have everything.
-    Ready,
+    Leading,
 }
 
 /// What the probes are answered from; a handle.
@@ -98,7 +99,7 @@ impl Probes {
             Standing::Listing => Err(
                 "this replica leads and has not listed everything yet; the daemon's log says what it waits for",
             ),
-            Standing::StandingBy | Standing::Ready => Ok(()),
+            Standing::StandingBy | Standing::Leading => Ok(()),
         }
     }
 

@@ -72,7 +72,7 @@ async fn a_standby_is_ready_and_who_has_not_listed_everything_is_not() {
     for (standing, is_ready) in [
         (Standing::StandingBy, true),
         (Standing::Listing, false),
-        (Standing::Ready, true),
+        (Standing::Leading, true),
         (Standing::Starting, false),
     ] {
         probes.stands(standing);

@@ -13,6 +13,7 @@ pub(super) use self::bmcs::Bmcs;
 pub(super) use self::policy::Policy;
 pub(super) use self::remediations::Remediations;
 use crate::readiness::Findings;
+use crate::report::Standing;
 use crate::watch::caches::Caches;
 
 /// What is known, by this replica.
@@ -22,24 +23,11 @@ pub(super) struct Document {
     /// Name of the replica.
     pub(super) instance: String,
     pub(super) version: &'static str,
-    pub(super) stands: Stands,
+    pub(super) stands: Standing,
     /// Holder of the Lease, where that is another replica.
     pub(super) leader: Option<String>,
     #[serde(flatten)]
     pub(super) known: Known,
-}
-
-/// How far the replica has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub(super) enum Stands {
-    /// It is not known who leads.
-    Starting,
-    /// Another replica leads.
-    StandingBy,
-    /// It leads, and has not listed everything.
-    Listing,
-    /// It leads.
-    Leading,
 }
 
 /// What only the replica that leads knows; empty for others.

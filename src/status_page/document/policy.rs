@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use remediator_api::RemediationPolicy;
 use remediator_api::remediation_policy::{POLICY_NAME, UsedLimits};
+use remediator_core::brakes::Figure;
 use remediator_core::phase::Reason;
 use serde::Serialize;
 
@@ -34,8 +35,8 @@ pub(crate) struct Policy {
 pub(crate) struct Limit {
     /// Its field in `spec.limits`.
     pub(crate) field: &'static str,
-    pub(crate) used: u64,
-    pub(crate) allowed: u64,
+    pub(crate) used: usize,
+    pub(crate) allowed: usize,
 }
 
 /// None where the policies are not listed yet.
@@ -97,12 +98,8 @@ fn limits(used: &UsedLimits) -> Vec<Limit> {
         ("maxFailed", &used.failed),
     ];
     let read = |(field, figure): (&'static str, &String)| {
-        let (used, allowed) = figure.split_once(" of ")?;
-        Some(Limit {
-            field,
-            used: used.parse().ok()?,
-            allowed: allowed.parse().ok()?,
-        })
+        let Figure { used, allowed } = figure.parse().ok()?;
+        Some(Limit { field, used, allowed })
     };
     figures.into_iter().filter_map(read).collect()
 }

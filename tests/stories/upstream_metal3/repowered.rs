@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, Result};
 use bmc_simulator::Power;
 use remediator_core::journal::Journal;
 use remediator_core::phase::{Phase, Reason};
 use world::fault::calls::naming;
 use world::holding::Holding;
-use world::metal3::{self, BaremetalOperator, Pace, TargetPower};
+use world::metal3::{self, BaremetalOperator, Ironic, Pace, TargetPower};
 use world::pool::Setting;
-use world::{daemon, objects};
+use world::{World, daemon, objects};
 
 use super::cycled::{DAEMON, ask_for, asked_for, ends_well, reaches, world_with_ironic};
 use super::{LONG, truly};
@@ -35,6 +35,16 @@ fn was_stopped(journal: &Journal) {
         "{:#?}",
         journal.timeline
     );
+}
+
+/// A host that metal3 keeps online, with a pod that keeps its release from ending.
+async fn with_a_clinging_pod(name: &str) -> Result<(World, Ironic, BaremetalOperator)> {
+    let (world, ironic) = world_with_ironic(&SETTING, name).await?;
+    let operator = BaremetalOperator::start(&world, &ironic, Pace::shortened()).await?;
+    let host = &world.hosts[0];
+    metal3::keeps_online(&world, host).await?;
+    world.create_clinging_pod("clings", &host.name).await?;
+    Ok((world, ironic, operator))
 }
 
 /// Off is proven, and the entry that begins the release does not come through; meanwhile the host is powered on.
@@ -72,12 +82,8 @@ async fn a_host_that_is_powered_on_through_ironic_just_before_the_release_is_not
 
 #[tokio::test]
 async fn a_host_that_is_powered_on_through_ironic_during_the_release_stops_it() -> world::Outcome {
-    let (world, ironic) = world_with_ironic(&SETTING, "re-powered").await?;
-    let mut operator = BaremetalOperator::start(&world, &ironic, Pace::shortened()).await?;
+    let (world, ironic, mut operator) = with_a_clinging_pod("re-powered").await?;
     let host = &world.hosts[0];
-    metal3::keeps_online(&world, host).await?;
-    world.create_clinging_pod("clings", &host.name).await?;
-
     let (_daemon, remediation) = asked_for(&world, host).await?;
     world.is_tainted(host, LONG).await?;
     operator.kill().await?;
@@ -95,12 +101,8 @@ async fn a_host_that_is_powered_on_through_ironic_during_the_release_stops_it() 
 /// goes on: off. Whoever is first brings it back, the daemon or the operator.
 #[tokio::test]
 async fn a_host_that_ironic_switches_off_once_more_after_it_hung_comes_back() -> world::Outcome {
-    let (world, ironic) = world_with_ironic(&SETTING, "frozen").await?;
-    let mut operator = BaremetalOperator::start(&world, &ironic, Pace::shortened()).await?;
+    let (world, ironic, mut operator) = with_a_clinging_pod("frozen").await?;
     let host = &world.hosts[0];
-    metal3::keeps_online(&world, host).await?;
-    world.create_clinging_pod("clings", &host.name).await?;
-
     let (_daemon, remediation) = asked_for(&world, host).await?;
     world.is_tainted(host, LONG).await?;
     metal3::status_until(&world, &host.name, LONG, |status| {

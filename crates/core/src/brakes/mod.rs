@@ -11,6 +11,7 @@ pub use share::{BadShare, Share};
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::str::FromStr;
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -199,7 +200,7 @@ pub struct Used {
     pub failed: usize,
 }
 
-/// What is used of one limit, and how much it allows; `1 of 10` for people.
+/// What is used of one limit, and how much it allows; `1 of 10` for people and in the status of the policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figure {
     /// Used.
@@ -213,6 +214,23 @@ impl fmt::Display for Figure {
         write!(out, "{} of {}", self.used, self.allowed)
     }
 }
+
+impl FromStr for Figure {
+    type Err = BadFigure;
+
+    fn from_str(text: &str) -> Result<Self, BadFigure> {
+        let (used, allowed) = text.split_once(" of ").ok_or(BadFigure)?;
+        Ok(Self {
+            used: used.parse().map_err(|_| BadFigure)?,
+            allowed: allowed.parse().map_err(|_| BadFigure)?,
+        })
+    }
+}
+
+/// A text that is no [`Figure`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected what is used and what is allowed, such as \"1 of 10\"")]
+pub struct BadFigure;
 
 /// What of the limits is used, for people and for metrics.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

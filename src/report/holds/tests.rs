@@ -1,0 +1,63 @@
+use super::*;
+
+fn journal(message: &str, change: impl FnOnce(&mut Hold)) -> Journal {
+    let mut hold = Hold {
+        host: "host-0".to_owned(),
+        host_uid: "uid-0".to_owned(),
+        annotation: "reboot.metal3.io/baremetal-remediator-1".to_owned(),
+        held: None,
+        kicked: None,
+        detached: None,
+        direct: None,
+        released: None,
+    };
+    change(&mut hold);
+    Journal {
+        hold: Some(Box::new(hold)),
+        message: message.to_owned(),
+        ..Journal::default()
+    }
+}
+
+#[test]
+fn each_change_of_a_hold_is_told_once_with_who_and_why() {
+    let now = Some(Timestamp::UNIX_EPOCH);
+    let asked = journal("Node worker-0 is unhealthy (silent)", |_| {});
+    let held = journal("", |hold| hold.held = now);
+    let kicked = journal("", |hold| (hold.held, hold.kicked) = (now, now));
+    let detaching = journal("", |hold| (hold.held, hold.detached) = (now, now));
+    let direct = journal("", |hold| {
+        (hold.held, hold.detached, hold.direct) = (now, now, now);
+    });
+    let released = journal("the host is On", |hold| (hold.held, hold.released) = (now, now));
+    let never_held = journal("", |hold| hold.released = now);
+    let by = "by the annotation reboot.metal3.io/baremetal-remediator-1: Node worker-0 is unhealthy (silent)";
+    for (before, after, expected) in [
+        (&Journal::default(), &asked, None),
+        (&asked, &held, Some(("HostHeld", by))),
+        (&held, &kicked, None),
+        (
+            &held,
+            &detaching,
+            Some(("HostDetachRequested", "let go of the host")),
+        ),
+        (
+            &detaching,
+            &direct,
+            Some(("HostPoweredDirectly", "because metal3 did not")),
+        ),
+        (
+            &held,
+            &released,
+            Some(("HostReleased", "given the host back: the host is On")),
+        ),
+        (&released, &released, None),
+        (&asked, &never_held, None),
+    ] {
+        let told = told(before, after);
+        let reason = told.as_ref().map(|(_, reason, ..)| *reason);
+        assert_eq!(reason, expected.map(|(reason, _)| reason));
+        let says = expected.map_or("", |(_, says)| says);
+        assert!(told.is_none_or(|(_, _, note, _)| note.contains(says)), "{says}");
+    }
+}
