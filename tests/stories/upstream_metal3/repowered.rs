@@ -41,7 +41,7 @@ fn was_stopped(journal: &Journal) {
 async fn with_a_clinging_pod(name: &str) -> Result<(World, Ironic, BaremetalOperator)> {
     let (world, ironic) = world_with_ironic(&SETTING, name).await?;
     let operator = BaremetalOperator::start(&world, &ironic, Pace::shortened()).await?;
-    let host = &world.hosts[0];
+    let host = world.hosts.first().context("the world has no host")?;
     metal3::keeps_online(&world, host).await?;
     world.create_clinging_pod("clings", &host.name).await?;
     Ok((world, ironic, operator))
