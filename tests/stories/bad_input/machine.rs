@@ -2,10 +2,13 @@
 
 use anyhow::{Result, ensure};
 use futures::FutureExt as _;
-use futures::future::join_all;
+use futures::future::{join_all, try_join_all};
+use harness::Cluster;
+use harness::kubelet::{NodeTemplate, ScriptedKubelet};
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, DeleteParams, Patch, PatchParams};
 use remediator_api::keys;
+use remediator_core::journal::Journal;
 use remediator_core::phase::{Phase, Reason};
 use serde_json::json;
 use world::refusal::{self, Case};
@@ -78,14 +81,10 @@ fn cases() -> [Case; 7] {
     ]
 }
 
-/// The event, the log line, and then what a remediation made by hand is told.
+/// What is told of a trigger that is refused, and then what a remediation made by hand is told.
 async fn refused_twice(world: &World, host: &WorldHost, case: &Case) -> Result<()> {
     refusal::fall_ill(world, host).await?;
-    refusal::told(world, &*daemon().await?, &host.name, case.reason, &case.says).await?;
-    ensure!(
-        world.remediations().get_opt(&host.remediation()).await?.is_none(),
-        "a remediation was made for it"
-    );
+    Box::pin(trigger_refused(world, host, case)).await?;
 
     let by_hand = format!("{}-hand", host.name);
     objects::create_remediation(world, &by_hand, json!({"machineName": host.name})).await?;
@@ -106,6 +105,24 @@ async fn refused_twice(world: &World, host: &WorldHost, case: &Case) -> Result<(
         objects::is_triggered(world, &host.name).await?,
         "the trigger was removed"
     );
+    Ok(())
+}
+
+/// The trigger is refused by an event and a line of the log. One that the daemon sees before it sees what is wrong with
+/// the Node is taken up, and its remediation is refused.
+async fn trigger_refused(world: &World, host: &WorldHost, case: &Case) -> Result<()> {
+    let (daemon, taken_up) = (daemon().await?, host.remediation());
+    let is_refused = |journal: &Journal| journal.reason == case.reason.as_str();
+    tokio::select! {
+        told = refusal::told(world, &daemon, &host.name, case.reason, &case.says) => {
+            told?;
+            let made = world.remediations().get_opt(&taken_up).await?;
+            ensure!(made.is_none(), "a remediation was made for it");
+        }
+        refused = world.remediation_until(&taken_up, refusal::PATIENCE, is_refused) => {
+            refused?;
+        }
+    }
     Ok(())
 }
 
@@ -136,20 +153,40 @@ async fn a_name_that_is_taken_by_a_remediation_of_another_machine_is_passed_over
     Ok(())
 }
 
+/// Nodes of the control plane that stay Ready. As long as most are not, the daemon begins nothing for anybody, and other
+/// stories have the same one.
+async fn ready_control_plane(cluster: &Cluster) -> Result<Vec<ScriptedKubelet>> {
+    let client = cluster.client().await?;
+    let of_control_plane = |number| {
+        let mut template = NodeTemplate::new(cluster.unique(&format!("control-plane-{number}")));
+        template
+            .labels
+            .insert(CONTROL_PLANE_ROLE.to_owned(), String::new());
+        ScriptedKubelet::start(client.clone(), template)
+    };
+    try_join_all((0..2).map(of_control_plane)).await
+}
+
 #[tokio::test]
 async fn a_machine_that_must_not_be_touched_is_refused_by_name() -> world::Outcome {
     let daemon = &daemon().await?;
     let mut cases = cases();
+    let ready = ready_control_plane(&daemon.cluster).await?;
     let world = refusal::make(&daemon.cluster, "machine", &mut cases).await?;
 
     let pairs = cases.iter().zip(&world.hosts);
     let results = join_all(pairs.map(|(case, host)| refused_twice(&world, host, case))).await;
 
-    // For as long as most Nodes of the control plane are not Ready, this daemon begins nothing for anybody.
     let no_role = Patch::Merge(json!({"metadata": {"labels": {CONTROL_PLANE_ROLE: null}}}));
     let nodes = Api::<Node>::all(world.nodes.clone());
     for host in world.hosts.iter().filter(|host| host.kubelet.is_some()) {
         nodes.patch(&host.name, &PatchParams::default(), &no_role).await?;
+    }
+    for kubelet in ready {
+        kubelet.stop_reporting().await?;
+        nodes
+            .delete(kubelet.node_name(), &DeleteParams::default())
+            .await?;
     }
 
     refusal::collect(cases.iter().map(|case| case.what), results)?;

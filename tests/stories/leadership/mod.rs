@@ -10,6 +10,7 @@ use anyhow::{Context as _, Result, ensure};
 use bmc_simulator::Event;
 use harness::process::{ChildDaemon, Signal};
 use harness::{AuditEvent, Cluster, Cursor};
+use jiff::Timestamp;
 use remediator_core::journal::{Journal, Verb};
 use remediator_core::phase::Phase;
 use world::park::{self, Boundary};
@@ -217,9 +218,11 @@ async fn a_leader_whose_own_node_is_unhealthy_hands_over_before_it_powers_anythi
     Ok(())
 }
 
-/// The credential of the only daemon that was started since.
-async fn credential(plane: &Cluster, since: Cursor) -> Result<String> {
-    let events = plane.audit_of(DAEMON_USER, since).await?;
+/// The credential of the only daemon that was started since. The end of a request of one that was stopped before may be
+/// audited later.
+async fn credential(plane: &Cluster, (cursor, since): (Cursor, Timestamp)) -> Result<String> {
+    let mut events = plane.audit_of(DAEMON_USER, cursor).await?;
+    events.retain(|event| event.request_received >= since);
     let all: BTreeSet<_> = events.into_iter().filter_map(|event| event.credential).collect();
     let mut all = all.into_iter();
     let first = all.next().context("the API server tells no credentials")?;
@@ -242,7 +245,7 @@ async fn writes_of(plane: &Cluster, since: Cursor, credential: &str) -> Result<V
 async fn invariant_7_a_leader_that_was_frozen_at_any_boundary_does_nothing_more() -> world::Outcome {
     let (plane, world) = own_world("frozen", Boundary::ALL.map(park::options).into()).await?;
     park::refuse_writes(&world).await?;
-    let begun = plane.audit_cursor()?;
+    let begun = (plane.audit_cursor()?, Timestamp::now());
     let first = daemon::start_replica(&plane, DAEMON, "first")?;
     leads(&first, LONG).await?;
     let of_first = credential(&plane, begun).await?;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use harness::AuditEvent;
+use jiff::Timestamp;
 use remediator_core::phase::Phase;
 use world::metered::Daemon;
 use world::{DAEMON_USER, HostOptions, daemon};
@@ -12,7 +13,7 @@ use super::{DAEMON, LONG, credential, leads, own_world};
 #[tokio::test]
 async fn who_stands_by_writes_nothing_but_its_lease_and_reads_no_secret() -> world::Outcome {
     let (plane, world) = own_world("standby", vec![HostOptions::default()]).await?;
-    let begun = plane.audit_cursor()?;
+    let begun = (plane.audit_cursor()?, Timestamp::now());
     let first = daemon::start_replica(&plane, DAEMON, "first")?;
     leads(&first, LONG).await?;
     let of_first = credential(&plane, begun).await?;
@@ -29,7 +30,7 @@ async fn who_stands_by_writes_nothing_but_its_lease_and_reads_no_secret() -> wor
     let ended = world.remediation_ended(&remediation, LONG).await?;
     assert_eq!(world::phase(&ended), Phase::Succeeded);
 
-    let events = plane.audit_of(DAEMON_USER, begun).await?;
+    let events = plane.audit_of(DAEMON_USER, begun.0).await?;
     let (leader, standby): (Vec<_>, Vec<_>) = events
         .iter()
         .partition(|event| event.credential.as_ref() == Some(&of_first));
