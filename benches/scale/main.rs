@@ -84,7 +84,7 @@ async fn measure(hosts: usize) -> Result<Measured> {
     world::install::install(&cluster).await?;
     let fleet = fleet::create(&cluster, hosts).await?;
     let policy = json!({"bmc": {"allowedNetworks": ["10.0.0.0/8"], "readiness": {"interval": "off"}},
-        "healthChecker": "Auto", "limits": {"startupHold": "0s"}});
+        "healthChecker": "Auto", "limits": {"startupHold": "0s", "coolDown": "0s"}});
     let client = cluster.client().await?;
     world::daemon::set_policy(&client, policy).await?;
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use futures::channel::mpsc;
 use futures::stream::{self, Stream, StreamExt as _};
 use kube::ResourceExt as _;
-use kube::runtime::Controller;
 use kube::runtime::reflector::ObjectRef;
+use kube::runtime::{Controller, controller};
 use remediator_api::PowerCycleRemediation;
 use remediator_api::views::{Machine, MachineHealthCheck};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -33,6 +33,14 @@ pub(crate) struct Parts {
     pub(crate) intakes: Arc<Intakes>,
     pub(crate) health_checker: Arc<MhcController>,
     pub(crate) readiness: Arc<Readiness>,
+}
+
+/// Objects of which one controller looks at so many at once. After a start it is told of all, and each that waits for an
+/// answer takes memory. Remediations have no such bound: a host must not wait for the BMC of another.
+const AT_ONCE: u16 = 32;
+
+fn bounded() -> controller::Config {
+    controller::Config::default().concurrency(AT_ONCE)
 }
 
 /// Starts the controllers of triggers on the Machines of each API, what sets such triggers, and what looks after all
@@ -119,6 +127,7 @@ fn take_in(
 ) {
     let triggers =
         Controller::for_shared_stream(stores.machines.subscribe(), stores.machines.for_controller())
+            .with_config(bounded())
             .watches_shared_stream(caches.remediations.subscribe(), {
                 let caches = caches.clone();
                 move |remediation: Arc<Guarded<PowerCycleRemediation>>| {
@@ -163,6 +172,7 @@ fn judge(context: &Arc<Readiness>, policy_again: impl Stream<Item = ()> + Send +
     // Whether an address may be used depends on the policy, and whether the host is named twice on the others.
     let all_again = stream::select(all_again, policies.subscribe().map(|_| ()));
     let endpoints = Controller::for_shared_stream(endpoints.subscribe(), endpoints.for_controller())
+        .with_config(bounded())
         .reconcile_on(stream::select(one_again, beside))
         .reconcile_all_on(all_again)
         .run(
@@ -175,11 +185,13 @@ fn judge(context: &Arc<Readiness>, policy_again: impl Stream<Item = ()> + Send +
     run("BMCEndpoint", endpoints, tasks);
     let policies_again = policies.subscribe().map(|_| ());
     let policies = Controller::for_shared_stream(policies.subscribe(), policies.for_controller())
+        .with_config(bounded())
         .reconcile_all_on(policy_again)
         .run(acceptance::policy, acceptance::error_policy, Arc::clone(context));
     run("RemediationPolicy", policies, tasks);
     // What a remediation may choose depends on the policy.
     let templates = Controller::for_shared_stream(templates.subscribe(), templates.for_controller())
+        .with_config(bounded())
         .reconcile_all_on(policies_again)
         .run(
             acceptance::template,
@@ -191,11 +203,13 @@ fn judge(context: &Arc<Readiness>, policy_again: impl Stream<Item = ()> + Send +
 
 fn sweep(context: &Arc<Remediator>, tasks: &mut Loops) {
     let nodes = &context.sources.caches.nodes;
-    let nodes = Controller::for_shared_stream(nodes.subscribe(), nodes.for_controller()).run(
-        leftover_taints::reconcile,
-        leftover_taints::error_policy,
-        Arc::clone(context),
-    );
+    let nodes = Controller::for_shared_stream(nodes.subscribe(), nodes.for_controller())
+        .with_config(bounded())
+        .run(
+            leftover_taints::reconcile,
+            leftover_taints::error_policy,
+            Arc::clone(context),
+        );
     run("leftover taint", nodes, tasks);
 }
 

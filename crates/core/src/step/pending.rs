@@ -15,6 +15,9 @@ use crate::power::PowerState;
 /// Age at which an identity reading has to be taken anew.
 pub(super) const IDENTITY_AGE: SignedDuration = SignedDuration::from_secs(10);
 
+/// How much later than a request the change of its Node may be seen.
+const WATCH_LAG: SignedDuration = SignedDuration::from_secs(10);
+
 /// Pause after the first failed read of a BMC before anything was done; doubles up to the cap.
 const READ_BACKOFF: SignedDuration = SignedDuration::from_secs(5);
 const READ_BACKOFF_CAP: SignedDuration = SignedDuration::from_mins(2);
@@ -60,6 +63,7 @@ impl<'a> Step<'a> {
         match due {
             Err(NotDue::Recovered) => {
                 self.settle()?;
+                self.until_the_node_may_be_seen()?;
                 Ok(self.recovered())
             }
             // It was us who removed the trigger, because the Node was healthy.
@@ -123,6 +127,16 @@ impl<'a> Step<'a> {
         };
         self.settle()?;
         Err(self.wait_or_fail(&obstacle, Some(after(live.began, RECHECK))))
+    }
+
+    /// A new request may come before the change of the Node that it was made for: they come by two watches.
+    fn until_the_node_may_be_seen(&self) -> Result<(), Next> {
+        let seen_unhealthy = self.journal.phase_started.is_some();
+        let taken_up = self.facts.observed.taken_up;
+        match taken_up.map(|taken_up| after(taken_up, WATCH_LAG)) {
+            Some(at) if at > self.now && !seen_unhealthy => Err(Next::Rest(Some(at))),
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Another remediation that is at work on the same host and has not failed at it.

@@ -140,6 +140,21 @@ fn a_node_that_recovered_is_reported_as_recovered() {
 }
 
 #[test]
+fn a_node_that_is_seen_unhealthy_after_the_request_came_has_not_recovered() {
+    let mut sim = Sim::new();
+    let mut healthy = Sim::new();
+    healthy.world.revive();
+    let unhealthy = std::mem::replace(&mut sim.world.objects.node, healthy.world.objects.node);
+    sim.run_until(|sim| sim.world.now >= 5_000);
+    assert_eq!(sim.journal.phase, Phase::Pending, "{}", sim.journal.message);
+    sim.world.objects.node = unhealthy;
+
+    sim.run();
+
+    assert_eq!(sim.journal.phase, Phase::Succeeded, "{}", sim.journal.message);
+}
+
+#[test]
 fn a_machine_that_cannot_be_read_at_the_end_is_named_and_not_waited_for_in_a_hurry() {
     let mut sim = Sim::new();
     sim.run_until(|sim| sim.journal.phase == Phase::Booting);
