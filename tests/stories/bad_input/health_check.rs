@@ -158,11 +158,7 @@ async fn examine(case: &Case) -> Result<()> {
     let host = &world.hosts[0];
     refusal::fall_ill(&world, host).await?;
 
-    refusal::told(&world, &*daemon().await?, &host.name, case.reason, case.says).await?;
-    ensure!(
-        world.remediations().get_opt(&host.remediation()).await?.is_none(),
-        "a remediation was made for it"
-    );
+    refusal::trigger_refused(&world, &*daemon().await?, host, case.reason, case.says).await?;
     ensure!(
         objects::is_triggered(&world, &host.name).await?,
         "the trigger was removed"

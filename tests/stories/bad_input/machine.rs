@@ -84,7 +84,8 @@ fn cases() -> [Case; 7] {
 /// What is told of a trigger that is refused, and then what a remediation made by hand is told.
 async fn refused_twice(world: &World, host: &WorldHost, case: &Case) -> Result<()> {
     refusal::fall_ill(world, host).await?;
-    Box::pin(trigger_refused(world, host, case)).await?;
+    let refused = refusal::trigger_refused(world, &*daemon().await?, host, case.reason, &case.says);
+    Box::pin(refused).await?;
 
     let by_hand = format!("{}-hand", host.name);
     objects::create_remediation(world, &by_hand, json!({"machineName": host.name})).await?;
@@ -105,24 +106,6 @@ async fn refused_twice(world: &World, host: &WorldHost, case: &Case) -> Result<(
         objects::is_triggered(world, &host.name).await?,
         "the trigger was removed"
     );
-    Ok(())
-}
-
-/// The trigger is refused by an event and a line of the log. One that the daemon sees before it sees what is wrong with
-/// the Node is taken up, and its remediation is refused.
-async fn trigger_refused(world: &World, host: &WorldHost, case: &Case) -> Result<()> {
-    let (daemon, taken_up) = (daemon().await?, host.remediation());
-    let is_refused = |journal: &Journal| journal.reason == case.reason.as_str();
-    tokio::select! {
-        told = refusal::told(world, &daemon, &host.name, case.reason, &case.says) => {
-            told?;
-            let made = world.remediations().get_opt(&taken_up).await?;
-            ensure!(made.is_none(), "a remediation was made for it");
-        }
-        refused = world.remediation_until(&taken_up, refusal::PATIENCE, is_refused) => {
-            refused?;
-        }
-    }
     Ok(())
 }
 

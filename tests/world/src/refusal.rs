@@ -196,6 +196,29 @@ pub async fn told(
     useful(&line, reason, says, host)
 }
 
+/// The trigger is refused by an event and a line of the log. One that the daemon sees before it sees what is wrong is
+/// taken up, and its remediation is refused.
+pub async fn trigger_refused(
+    world: &World,
+    daemon: &ChildDaemon,
+    host: &WorldHost,
+    reason: Reason,
+    says: &[&str],
+) -> Result<()> {
+    let taken_up = host.remediation();
+    let is_refused = |journal: &Journal| journal.reason == reason.as_str();
+    let refused = world.remediation_until(&taken_up, PATIENCE, is_refused);
+    tokio::select! {
+        told = told(world, daemon, &host.name, reason, says) => told?,
+        refused = refused => return refused.map(drop),
+    }
+    let made = world.remediations().get_opt(&taken_up).await?;
+    if made.is_some() {
+        world.remediation_until(&taken_up, PATIENCE, is_refused).await?;
+    }
+    Ok(())
+}
+
 /// The line of the daemon's log about an object and a reason that says all this.
 async fn log_line(
     daemon: &ChildDaemon,
