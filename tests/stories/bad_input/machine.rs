@@ -8,7 +8,6 @@ use harness::kubelet::{NodeTemplate, ScriptedKubelet};
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, DeleteParams, Patch, PatchParams};
 use remediator_api::keys;
-use remediator_core::journal::Journal;
 use remediator_core::phase::{Phase, Reason};
 use serde_json::json;
 use world::refusal::{self, Case};
@@ -84,7 +83,8 @@ fn cases() -> [Case; 7] {
 /// What is told of a trigger that is refused, and then what a remediation made by hand is told.
 async fn refused_twice(world: &World, host: &WorldHost, case: &Case) -> Result<()> {
     refusal::fall_ill(world, host).await?;
-    let refused = refusal::trigger_refused(world, &*daemon().await?, host, case.reason, &case.says);
+    let daemon = daemon().await?;
+    let refused = refusal::trigger_refused(world, &daemon, host, case.reason, &case.says);
     Box::pin(refused).await?;
 
     let by_hand = format!("{}-hand", host.name);
