@@ -95,7 +95,7 @@ async fn start(cluster: &Cluster) -> Result<Option<ChildDaemon>> {
     };
     program.install(cluster).await?;
     for role in [ROLE, AGGREGATED] {
-        upstream::bind(cluster, role, ACCOUNT).await?;
+        program.bind(cluster, role, ACCOUNT).await?;
     }
     upstream::aggregated(cluster, AGGREGATED).await?;
     let certificates = program.with_webhook_certificate()?;

@@ -58,7 +58,7 @@ async fn start(cluster: &Cluster) -> Result<Option<ChildDaemon>> {
         return Ok(None);
     };
     program.install(cluster).await?;
-    upstream::bind(cluster, ROLE, ACCOUNT).await?;
+    program.bind(cluster, ROLE, ACCOUNT).await?;
     ensure_namespace(&client, ACCOUNT.namespace).await?;
     let arguments = [
         "--leader-elect=false",

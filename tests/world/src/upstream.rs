@@ -28,6 +28,22 @@ pub struct Upstream {
     folder: PathBuf,
 }
 
+const KUBEBUILDERS_ROLE: &str = "manager-role";
+
+fn name_of(document: &Value) -> &str {
+    document
+        .pointer("/metadata/name")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+}
+
+fn named(mut document: Value, name: &str) -> Value {
+    if let Some(place) = document.pointer_mut("/metadata/name") {
+        *place = json!(name);
+    }
+    document
+}
+
 /// Who a controller is in the cluster.
 #[derive(Debug, Clone, Copy)]
 pub struct ServiceAccount {
@@ -80,7 +96,11 @@ impl Upstream {
         let client = cluster.client().await?;
         for document in self.roles()? {
             match document.get("kind").and_then(Value::as_str) {
-                Some("ClusterRole") => apply(&Api::<ClusterRole>::all(client.clone()), document).await?,
+                Some("ClusterRole") => {
+                    let role = self.role(name_of(&document));
+                    let document = named(document, &role);
+                    apply(&Api::<ClusterRole>::all(client.clone()), document).await?;
+                }
                 Some("ClusterRoleBinding") => {
                     apply(&Api::<ClusterRoleBinding>::all(client.clone()), document).await?;
                 }
@@ -109,6 +129,28 @@ impl Upstream {
             }
         }
         Ok(())
+    }
+
+    /// Binds a ClusterRole to a controller, as what it is deployed with does under other names.
+    pub async fn bind(&self, cluster: &Cluster, role: &str, account: ServiceAccount) -> Result<()> {
+        let bindings = Api::<ClusterRoleBinding>::all(cluster.client().await?);
+        let role = self.role(role);
+        let binding = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": role},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+            "subjects": [{"kind": "ServiceAccount", "name": account.name, "namespace": account.namespace}],
+        });
+        apply(&bindings, binding).await
+    }
+
+    /// What a ClusterRole is called in the cluster. Several are shipped with the name that kubebuilder gives them, to
+    /// which a kustomization puts a prefix.
+    fn role(&self, shipped: &str) -> String {
+        if shipped == KUBEBUILDERS_ROLE {
+            format!("{}-{shipped}", self.name)
+        } else {
+            shipped.to_owned()
+        }
     }
 
     fn roles(&self) -> Result<Vec<Value>> {
@@ -148,17 +190,6 @@ impl Upstream {
             .fold(command, |command, (key, value)| command.env(*key, value))
             .spawn()
     }
-}
-
-/// Binds a ClusterRole to a controller, as what it is deployed with does under other names.
-pub async fn bind(cluster: &Cluster, role: &str, account: ServiceAccount) -> Result<()> {
-    let bindings = Api::<ClusterRoleBinding>::all(cluster.client().await?);
-    let binding = json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": role},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
-        "subjects": [{"kind": "ServiceAccount", "name": account.name, "namespace": account.namespace}],
-    });
-    apply(&bindings, binding).await
 }
 
 /// Waits until a ClusterRole that is put together from others holds our kinds.

@@ -13,7 +13,7 @@ use harness::Cluster;
 use harness::process::ChildDaemon;
 
 use super::{Ironic, IronicApi, Operator, Pace};
-use crate::upstream::{self, ServiceAccount, Upstream};
+use crate::upstream::{ServiceAccount, Upstream};
 use crate::{World, ensure_namespace};
 
 const VARIABLE: &str = "BAREMETAL_OPERATOR";
@@ -60,7 +60,7 @@ impl BaremetalOperator {
                 "{PLUGIN} is not beside the executable that {VARIABLE} names"
             );
             real.install(&world.cluster).await?;
-            upstream::bind(&world.cluster, ROLE, ACCOUNT).await?;
+            real.bind(&world.cluster, ROLE, ACCOUNT).await?;
             ensure_namespace(&world.client, ACCOUNT.namespace).await?;
         }
         let mut operator = Self {
