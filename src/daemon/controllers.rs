@@ -1,14 +1,12 @@
-//! The controllers: what each looks at, and what enqueues an object.
+//! The queues of objects to look at: what looks at them, and what enqueues one.
 
 use std::sync::Arc;
 
 use futures::channel::mpsc;
 use futures::stream::{self, Stream, StreamExt as _};
 use kube::ResourceExt as _;
-use kube::runtime::reflector::ObjectRef;
-use kube::runtime::{Controller, controller};
-use remediator_api::PowerCycleRemediation;
-use remediator_api::views::{Machine, MachineHealthCheck};
+use remediator_api::keys;
+use remediator_api::views::Node;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::clusters::workload::Change;
@@ -25,7 +23,9 @@ use crate::requests::annotation;
 use crate::requests::annotation::Intakes;
 use crate::watch::caches::{Caches, Guarded, MachineStores};
 use crate::watch::change_events::{ChangeSender, MhcChange};
+use crate::watch::indexed_store::ObjectKey;
 use crate::watch::machine_key::machine_name;
+use crate::watch::work_queue::WorkQueue;
 use crate::{mhc, readiness};
 
 pub(crate) struct Parts {
@@ -35,13 +35,9 @@ pub(crate) struct Parts {
     pub(crate) readiness: Arc<Readiness>,
 }
 
-/// Objects of which one controller looks at so many at once. After a start it is told of all, and each that waits for an
-/// answer takes memory. Remediations have no such bound: a host must not wait for the BMC of another.
-const AT_ONCE: u16 = 32;
-
-fn bounded() -> controller::Config {
-    controller::Config::default().concurrency(AT_ONCE)
-}
+/// So many objects of a kind are looked at at once. Remediations have no such bound: a host must not wait for the BMC of
+/// another.
+const AT_ONCE: usize = 32;
 
 /// Starts the controllers of triggers on the Machines of each API, what sets such triggers, and what looks after all
 /// else.
@@ -76,46 +72,44 @@ pub(crate) fn drive_remediations(
     let context = &parts.remediator;
     let caches = context.sources.caches.clone();
     on_delete::forget(context, &parts.health_checker.checker, &parts.intakes, tasks);
-    let in_workload = workload.flat_map({
+    let in_workload = {
         let (caches, clusters) = (caches.clone(), context.sources.clusters.workload.clone());
-        move |change| stream::iter(of_workload(&caches, &clusters, &change))
-    });
-    let on_nodes = caches.nodes.subscribe_to_changes().flat_map({
+        workload.map(move |change| of_workload(&caches, &clusters, &change))
+    };
+    let on_nodes = {
         let caches = caches.clone();
-        move |change| stream::iter(of_node(&caches, &change))
-    });
-    let on_endpoints = caches.endpoints.subscribe_to_changes().flat_map({
+        let changes = caches.nodes.subscribe_to_changes();
+        changes.map(move |change| of_node(&caches, &change))
+    };
+    let on_endpoints = {
         let caches = caches.clone();
-        move |change| stream::iter(of_endpoint(&caches, &change))
-    });
-    let in_clusters = caches.clusters.subscribe().flat_map({
-        let concerned = of_cluster(&caches, &context.sources.clusters.workload);
-        move |cluster| stream::iter(concerned(cluster))
-    });
-    let remediations = Controller::for_shared_stream(
-        caches.remediations.subscribe(),
-        caches.remediations.for_controller(),
-    )
-    .watches_shared_stream(caches.remediations.subscribe(), of_other(&caches))
-    .watches_shared_stream(caches.openshift.machines.subscribe(), of_machine(&caches))
-    .watches_shared_stream(caches.cluster_api.machines.subscribe(), of_machine(&caches))
-    .watches_shared_stream(
-        caches.openshift.health_checks.subscribe(),
-        of_health_check(&caches),
-    )
-    .watches_shared_stream(
-        caches.cluster_api.health_checks.subscribe(),
-        of_health_check(&caches),
-    )
-    .watches_shared_stream(caches.policies.subscribe(), {
+        let changes = caches.endpoints.subscribe_to_changes();
+        changes.map(move |change| of_endpoint(&caches, &change))
+    };
+    let on_policies = {
         let caches = caches.clone();
-        move |_| all_active(&caches)
-    })
-    .reconcile_on(stream::select(on_nodes, on_endpoints))
-    .reconcile_on(stream::select(in_workload, in_clusters))
-    .reconcile_all_on(all_again)
-    .run(reconcile::reconcile, retry::error_policy, Arc::clone(context));
-    run("remediation", remediations, tasks);
+        let changes = caches.policies.subscribe();
+        changes.map(move |_| all_active(&caches))
+    };
+    let clusters = caches.clusters.subscribe();
+    let mut queue = WorkQueue::of(&caches.remediations)
+        .on_change(|_| true)
+        .on(caches.remediations.subscribe().map(of_other(&caches)))
+        .on(on_nodes)
+        .on(on_endpoints)
+        .on(on_policies)
+        .on(in_workload)
+        .on(clusters.map(of_cluster(&caches, &context.sources.clusters.workload)))
+        .on_all(all_again);
+    for of_api in [&caches.openshift, &caches.cluster_api] {
+        queue = queue
+            .on(of_api.machines.subscribe().map(of_machine(&caches)))
+            .on(of_api.health_checks.subscribe().map(of_health_check(&caches)));
+    }
+    tasks.spawn(
+        "remediation",
+        queue.run(reconcile::reconcile, retry::error_policy, Arc::clone(context)),
+    );
 }
 
 /// Starts the intake of triggers on the Machines of one API.
@@ -125,33 +119,35 @@ fn take_in(
     intakes: &Arc<Intakes>,
     tasks: &mut Loops,
 ) {
-    let triggers =
-        Controller::for_shared_stream(stores.machines.subscribe(), stores.machines.for_controller())
-            .with_config(bounded())
-            .watches_shared_stream(caches.remediations.subscribe(), {
-                let caches = caches.clone();
-                move |remediation: Arc<Guarded<PowerCycleRemediation>>| {
-                    let namespace = remediation.namespace().unwrap_or_default();
-                    let readable = remediation.0.as_ref().ok();
-                    let machine = readable.and_then(|remediation| machine_name(&caches, remediation));
-                    machine.map(|machine| ObjectRef::<Guarded<Machine>>::new(&machine).within(&namespace))
-                }
-            })
-            .watches_shared_stream(stores.health_checks.subscribe(), {
-                move |check: Arc<Guarded<MachineHealthCheck>>| {
-                    triggered(&stores, check.namespace().as_deref())
-                }
-            })
-            .watches_shared_stream(caches.policies.subscribe(), {
-                let intakes = Arc::clone(intakes);
-                move |_| intakes.refused()
-            })
-            .run(
-                annotation::reconcile,
-                annotation::error_policy,
-                Arc::clone(intakes),
-            );
-    run(name, triggers, tasks);
+    let of_remediations = {
+        let caches = caches.clone();
+        caches.remediations.subscribe().map(move |remediation| {
+            let readable = remediation.0.as_ref().ok();
+            let machine = readable.and_then(|remediation| machine_name(&caches, remediation));
+            let key = machine.map(|machine| ObjectKey::new(remediation.namespace().as_deref(), &machine));
+            key.into_iter().collect()
+        })
+    };
+    let of_policies = {
+        let intakes = Arc::clone(intakes);
+        caches.policies.subscribe().map(move |_| intakes.refused())
+    };
+    let machines = stores.machines.clone();
+    let health_checks = stores.health_checks.subscribe();
+    let queue = WorkQueue::of(&machines)
+        .at_once(AT_ONCE)
+        .on_change(|_| true)
+        .on(of_remediations)
+        .on(health_checks.map(move |check| triggered(&stores, check.namespace().as_deref())))
+        .on(of_policies);
+    tasks.spawn(
+        name,
+        queue.run(
+            annotation::reconcile,
+            annotation::error_policy,
+            Arc::clone(intakes),
+        ),
+    );
 }
 
 /// Starts those that say whether endpoints, templates and the policy can be used, and whether BMCs are ready.
@@ -165,56 +161,58 @@ fn judge(context: &Arc<Readiness>, policy_again: impl Stream<Item = ()> + Send +
     } = &context.sources.caches;
     let (one, one_again) = mpsc::unbounded();
     let (all, all_again) = mpsc::unbounded();
-    let beside = endpoints.subscribe_to_changes().flat_map({
+    let beside = {
         let endpoints = endpoints.clone();
-        move |change| stream::iter(neighbours(&endpoints, &change))
-    });
+        let changes = endpoints.subscribe_to_changes();
+        changes.map(move |change| neighbours(&endpoints, &change))
+    };
     // Whether an address may be used depends on the policy, and whether the host is named twice on the others.
-    let all_again = stream::select(all_again, policies.subscribe().map(|_| ()));
-    let endpoints = Controller::for_shared_stream(endpoints.subscribe(), endpoints.for_controller())
-        .with_config(bounded())
-        .reconcile_on(stream::select(one_again, beside))
-        .reconcile_all_on(all_again)
-        .run(
+    let queue = WorkQueue::of(endpoints)
+        .at_once(AT_ONCE)
+        .on_change(|_| true)
+        .on(one_again.map(|endpoint| vec![endpoint]))
+        .on(beside)
+        .on_all(stream::select(all_again, policies.subscribe().map(drop)));
+    tasks.spawn(
+        "BMCEndpoint",
+        queue.run(
             acceptance::endpoint,
             acceptance::error_policy,
             Arc::clone(context),
-        );
+        ),
+    );
     let checks = readiness::run(Arc::clone(context), readiness::ConditionQueue { one, all });
     tasks.spawn("readiness", checks);
-    run("BMCEndpoint", endpoints, tasks);
-    let policies_again = policies.subscribe().map(|_| ());
-    let policies = Controller::for_shared_stream(policies.subscribe(), policies.for_controller())
-        .with_config(bounded())
-        .reconcile_all_on(policy_again)
-        .run(acceptance::policy, acceptance::error_policy, Arc::clone(context));
-    run("RemediationPolicy", policies, tasks);
+    let queue = WorkQueue::of(policies).on_change(|_| true).on_all(policy_again);
+    tasks.spawn(
+        "RemediationPolicy",
+        queue.run(acceptance::policy, acceptance::error_policy, Arc::clone(context)),
+    );
     // What a remediation may choose depends on the policy.
-    let templates = Controller::for_shared_stream(templates.subscribe(), templates.for_controller())
-        .with_config(bounded())
-        .reconcile_all_on(policies_again)
-        .run(
+    let queue = WorkQueue::of(templates)
+        .at_once(AT_ONCE)
+        .on_change(|_| true)
+        .on_all(policies.subscribe().map(drop));
+    tasks.spawn(
+        "PowerCycleRemediationTemplate",
+        queue.run(
             acceptance::template,
             acceptance::error_policy,
             Arc::clone(context),
-        );
-    run("PowerCycleRemediationTemplate", templates, tasks);
+        ),
+    );
 }
 
 fn sweep(context: &Arc<Remediator>, tasks: &mut Loops) {
     let nodes = &context.sources.caches.nodes;
-    let nodes = Controller::for_shared_stream(nodes.subscribe(), nodes.for_controller())
-        .with_config(bounded())
-        .run(
+    let is_tainted = |node: &Guarded<Node>| node.annotations().contains_key(keys::TAINTED_BY_ANNOTATION);
+    let queue = WorkQueue::of(nodes).at_once(AT_ONCE).on_change(is_tainted);
+    tasks.spawn(
+        "leftover taint",
+        queue.run(
             leftover_taints::reconcile,
             leftover_taints::error_policy,
             Arc::clone(context),
-        );
-    run("leftover taint", nodes, tasks);
-}
-
-fn run(name: &'static str, controller: impl Stream + Send + 'static, tasks: &mut Loops) {
-    tasks.spawn(name, async move {
-        controller.for_each(|_| std::future::ready(())).await;
-    });
+        ),
+    );
 }

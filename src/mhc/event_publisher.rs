@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube::runtime::controller::Action;
 use kube::{Resource, ResourceExt as _};
 use remediator_api::views::{MachineHealthCheck, NodeHealthCheck};
 use remediator_core::checker::events::{Event, On, malformed, unusable_template};
@@ -19,6 +18,7 @@ use crate::mhc::state::{CheckKey, MhcController};
 use crate::mhc::unserved::Unserved;
 use crate::watch::caches;
 use crate::watch::caches::Guarded;
+use crate::watch::work_queue::Action;
 
 /// How old a check is before a template is missed: both may be of one file, which is applied from top to bottom.
 const YOUNG: Duration = Duration::from_secs(30);

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kube::ResourceExt as _;
-use kube::runtime::controller::Action;
 use remediator_api::views::MachineHealthCheck;
 use remediator_core::checker::events::malformed;
 use remediator_core::checker::machine_health::{MachineHealth, unsaid};
@@ -22,6 +21,7 @@ use crate::mhc::requeue::{RETRY, next};
 use crate::mhc::state::{CheckKey, MhcController};
 use crate::mhc::{check_inputs, machine_conditions, status, triggers};
 use crate::watch::caches::Guarded;
+use crate::watch::work_queue::Action;
 
 /// The passes over the health checks of one API.
 pub(super) struct Passes {

@@ -7,8 +7,6 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use futures::channel::mpsc as stream;
 use kube::ResourceExt as _;
-use kube::runtime::Controller;
-use kube::runtime::reflector::ObjectRef;
 use remediator_api::views::MachineHealthCheck;
 use remediator_core::checker::evaluator::Asks;
 use remediator_core::machine_api::MachineApi;
@@ -22,7 +20,9 @@ use crate::report::Loops;
 use crate::watch::caches;
 use crate::watch::caches::{Guarded, MachineStores};
 use crate::watch::change_events::{ChangeSender, MhcChange};
+use crate::watch::indexed_store::ObjectKey;
 use crate::watch::indexes::MachineIndex;
+use crate::watch::work_queue::WorkQueue;
 
 /// Changes within this time are looked at together: when much changes at once, each pass sees more of it.
 const TOGETHER: Duration = Duration::from_millis(100);
@@ -42,23 +42,21 @@ pub(crate) fn run(
 }
 
 /// What takes the checks of one API that are to be looked at.
-type Due = stream::UnboundedSender<ObjectRef<Guarded<MachineHealthCheck>>>;
+type Due = stream::UnboundedSender<ObjectKey>;
 
 fn passes(context: &Arc<MhcController>, api: MachineApi, tasks: &mut Loops) -> Due {
     let (due, dues) = stream::unbounded();
-    // Checks are enqueued by `change_events` alone: the cache's own stream would enqueue them for each status.
-    let silence = futures::stream::pending::<Arc<Guarded<MachineHealthCheck>>>();
     let passes = Passes {
         context: Arc::clone(context),
         api,
     };
-    let checks = context.sources.caches.of(api).health_checks.for_controller();
-    let passes = Controller::for_shared_stream(silence, checks)
-        .reconcile_on(dues)
-        .run(pass::reconcile, pass::error_policy, Arc::new(passes));
-    tasks.spawn("health checker", async move {
-        passes.for_each(|_| std::future::ready(())).await;
-    });
+    // Checks are enqueued by `change_events` alone: the cache's own changes would enqueue them for each status.
+    let checks = &context.sources.caches.of(api).health_checks;
+    let queue = WorkQueue::of(checks).on(dues.map(|check| vec![check]));
+    tasks.spawn(
+        "health checker",
+        queue.run(pass::reconcile, pass::error_policy, Arc::new(passes)),
+    );
     due
 }
 
@@ -108,14 +106,11 @@ fn forget(context: &MhcController) {
     }
 }
 
-pub(crate) fn concerned(
-    stores: &MachineStores,
-    changed: &BTreeSet<MhcChange>,
-) -> Vec<ObjectRef<Guarded<MachineHealthCheck>>> {
+pub(crate) fn concerned(stores: &MachineStores, changed: &BTreeSet<MhcChange>) -> Vec<ObjectKey> {
     let checks = &stores.health_checks;
     let references = |checks: &[Arc<Guarded<MachineHealthCheck>>]| {
         let concerned = checks.iter().filter(|check| check_inputs::has_events(check));
-        let references = concerned.map(|check| ObjectRef::from_obj(check.as_ref()));
+        let references = concerned.map(|check| ObjectKey::of(check.as_ref()));
         references.collect()
     };
     let (mut namespaces, mut nodes) = (BTreeSet::new(), Vec::new());

@@ -7,7 +7,6 @@ use std::time::Duration;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::{Api, Patch, PatchParams};
-use kube::runtime::controller::Action;
 use kube::{Resource, ResourceExt as _};
 use remediator_api::guarded::Unreadable;
 use remediator_api::remediation_policy::{POLICY_NAME, UsedLimits};
@@ -30,6 +29,7 @@ use crate::watch::caches;
 use crate::watch::caches::Guarded;
 use crate::watch::indexed_store::IndexedStore;
 use crate::watch::indexes::EndpointIndex;
+use crate::watch::work_queue::Action;
 
 /// Distance of two looks at the brakes.
 const BRAKES_TOLD: Duration = Duration::from_secs(15);

@@ -13,7 +13,6 @@ use std::time::Duration;
 use futures::channel::mpsc::UnboundedSender;
 use jiff::SignedDuration;
 use kube::ResourceExt as _;
-use kube::runtime::reflector::ObjectRef;
 use remediator_api::bmc_endpoint::FoundHost;
 use remediator_api::{BMCEndpoint, keys};
 use remediator_core::facts::Obstacle;
@@ -29,7 +28,7 @@ use crate::report::conditions::READY;
 use crate::report::{HostCheck, ReadinessState};
 use crate::snapshot::host;
 use crate::watch::caches;
-use crate::watch::caches::Guarded;
+use crate::watch::indexed_store::ObjectKey;
 
 /// How often hosts are compared with what is known of them.
 const ROUND: Duration = Duration::from_secs(5);
@@ -37,7 +36,7 @@ const ROUND: Duration = Duration::from_secs(5);
 /// Whom to tell that conditions have to be looked at again.
 #[derive(Clone, Debug)]
 pub(crate) struct ConditionQueue {
-    pub(crate) one: UnboundedSender<ObjectRef<Guarded<BMCEndpoint>>>,
+    pub(crate) one: UnboundedSender<ObjectKey>,
     pub(crate) all: UnboundedSender<()>,
 }
 
@@ -197,7 +196,7 @@ impl Checks {
             node: found.node,
         };
         if context.findings.note(&check.host, finding) && check.host.kind == HostKind::Endpoint {
-            let endpoint = ObjectRef::new(&check.host.name).within(&check.host.namespace);
+            let endpoint = ObjectKey::new(Some(&check.host.namespace), &check.host.name);
             let _ = self.tell.one.unbounded_send(endpoint);
         }
         // Nobody waits for an API server that is slow to take an event.

@@ -8,7 +8,6 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use futures::channel::mpsc;
 use kube::ResourceExt as _;
-use kube::runtime::controller::Action;
 use remediator_api::views::Node;
 use remediator_core::facts::OutOfService;
 
@@ -20,6 +19,7 @@ use crate::fencing::taint;
 use crate::remediation::Remediator;
 use crate::watch::caches::Guarded;
 use crate::watch::indexes::RemediationIndex;
+use crate::watch::work_queue::Action;
 
 /// How often a Node that is not back yet is looked at again, besides every change.
 const RECHECK: Duration = Duration::from_mins(1);

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kube::ResourceExt as _;
-use kube::runtime::controller::Action;
 use remediator_api::PowerCycleRemediation;
 use remediator_api::remediation_policy::POLICY_NAME;
 use remediator_api::target_ref::to_bring_back;
@@ -29,6 +28,7 @@ use crate::remediation::watching::{Watching, needs_the_bmc};
 use crate::remediation::{Remediator, admission, externally_remediated, facts, journal, unlisted};
 use crate::snapshot::{host, producers};
 use crate::watch::caches::Guarded;
+use crate::watch::work_queue::Action;
 use crate::watch::{caches, lookup};
 
 /// Steps in one go before others get their turn; no path through the phases needs as many.

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kube::ResourceExt as _;
-use kube::runtime::controller::Action;
 use remediator_api::PowerCycleRemediation;
 use remediator_core::step::watch_due;
 
@@ -14,6 +13,7 @@ use crate::remediation::Remediator;
 use crate::remediation::memory::Memory;
 use crate::remediation::unanswered::newest;
 use crate::watch::caches::Guarded;
+use crate::watch::work_queue::Action;
 
 /// The longest pause.
 const LONGEST: Duration = Duration::from_secs(30);

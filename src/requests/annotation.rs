@@ -8,8 +8,6 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::api::{Api, PostParams};
-use kube::runtime::controller::Action;
-use kube::runtime::reflector::ObjectRef;
 use kube::{Resource, ResourceExt as _};
 use remediator_api::remediation_policy::POLICY_NAME;
 use remediator_api::strategy_spec::StrategySpec;
@@ -24,6 +22,8 @@ use crate::report::Reporter;
 use crate::requests::{pruning, quarantine};
 use crate::snapshot::{Sources, cached, remediation_history};
 use crate::watch::caches::Guarded;
+use crate::watch::indexed_store::ObjectKey;
+use crate::watch::work_queue::Action;
 use crate::watch::{caches, lookup};
 
 /// How often a trigger that was not taken up is looked at again, besides every change.
@@ -58,10 +58,10 @@ impl Intakes {
     }
 
     /// The Machines whose triggers are not taken up.
-    pub(crate) fn refused(&self) -> Vec<ObjectRef<Guarded<Machine>>> {
+    pub(crate) fn refused(&self) -> Vec<ObjectKey> {
         let reasons = self.reasons.lock().unwrap_or_else(PoisonError::into_inner);
         let names = reasons.keys().filter_map(|key| key.split_once('/'));
-        let references = names.map(|(namespace, name)| ObjectRef::new(name).within(namespace));
+        let references = names.map(|(namespace, name)| ObjectKey::new(Some(namespace), name));
         references.collect()
     }
 

@@ -101,7 +101,7 @@ impl Watches<'_> {
                 match event {
                     Ok(event) => {
                         measured.said();
-                        publish(&cache.apply(&event));
+                        publish(&cache.apply(event));
                     }
                     Err(error) => {
                         measured.broke_off();

@@ -252,7 +252,7 @@ proptest! {
                     {"type": "InternalIP", "address": format!("::ffff:10.0.8.{own}")},
                 ]},
             });
-            cache.apply(&Event::Apply(serde_json::from_value(node).unwrap()));
+            cache.apply(Event::Apply(serde_json::from_value(node).unwrap()));
         }
         let (third, last) = address;
         for third in [third, 8, 9] {

@@ -104,7 +104,7 @@ fn a_witness_belongs_to_a_machine_of_the_very_cluster() {
     let (node, stranger) = (node("w", OTHER).0.unwrap(), node("x", OTHER).0.unwrap());
     let is_witness = |of: &str, node: &Node| is_witness(Some(&key(of)), &machines, node);
     assert!(!is_witness("blue", &node), "no Machine is known");
-    cache.apply(&Event::Apply(Guarded(Ok(machine_of("blue")))));
+    cache.apply(Event::Apply(Guarded(Ok(machine_of("blue")))));
     assert!(is_witness("blue", &node));
     assert!(!is_witness("green", &node));
     assert!(!is_witness("blue", &stranger));
@@ -120,7 +120,7 @@ async fn the_lease_of_a_node_is_looked_for_where_that_very_node_is() {
     let cluster = |of: Option<&str>, uid: &str| {
         let (nodes, mut cache) = SharedCache::new();
         let node = json!({"metadata": {"name": "one", "uid": uid}});
-        cache.apply(&Event::Apply(serde_json::from_value(node).unwrap()));
+        cache.apply(Event::Apply(serde_json::from_value(node).unwrap()));
         let config = kube::Config::new("http://127.0.0.1:1".parse().unwrap());
         NodeCluster {
             client: kube::Client::try_from(config).unwrap(),
@@ -217,7 +217,7 @@ proptest! {
         let marks = NodeIdentifiers::of(SystemUuid::parse(UUID).unwrap(), has_machine.then_some(&machine));
         let (store, mut cache) = SharedCache::new();
         for node in nodes {
-            cache.apply(&Event::Apply(node));
+            cache.apply(Event::Apply(node));
         }
         let all = store.all();
         let scanned = among(all.iter().map(AsRef::as_ref), &marks, |_| true);

@@ -59,7 +59,7 @@ async fn leftover_taints_are_looked_for_where_they_could_be_removed() {
     let (store, mut cache) = SharedCache::new();
     let node = json!({"metadata": {"name": "one", "annotations": {keys::TAINTED_BY_ANNOTATION: "uid"}}});
     let node: Node = serde_json::from_value(node).unwrap();
-    cache.apply(&Event::Apply(Guarded(Ok(node))));
+    cache.apply(Event::Apply(Guarded(Ok(node))));
     let nodes = NodeCluster {
         client: clusters.0.client.clone(),
         nodes: store,

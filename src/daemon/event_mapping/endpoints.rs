@@ -3,14 +3,13 @@
 use std::collections::BTreeSet;
 
 use kube::ResourceExt as _;
-use kube::runtime::reflector::ObjectRef;
 use remediator_api::BMCEndpoint;
 use remediator_core::identity::SystemUuid;
 
 use crate::daemon::event_mapping::nodes::{of_endpoints, of_machines};
 use crate::daemon::event_mapping::{Remediations, active, active_in};
 use crate::watch::caches::{Caches, Guarded};
-use crate::watch::indexed_store::{Change, Indexed as _, IndexedStore};
+use crate::watch::indexed_store::{Change, Indexed as _, IndexedStore, ObjectKey};
 use crate::watch::indexes::{EndpointIndex, MachineIndex, NodeIndex, RemediationIndex};
 use crate::watch::machine_key::remediations_of;
 
@@ -19,7 +18,7 @@ use crate::watch::machine_key::remediations_of;
 pub(crate) fn neighbours(
     endpoints: &IndexedStore<BMCEndpoint>,
     change: &Change<BMCEndpoint>,
-) -> Vec<ObjectRef<Guarded<BMCEndpoint>>> {
+) -> Vec<ObjectKey> {
     let hosts = |endpoint: &Guarded<BMCEndpoint>| {
         let keys = BMCEndpoint::keys(endpoint).into_iter();
         let hosts = keys.filter(|key| match key {
@@ -45,7 +44,7 @@ pub(crate) fn neighbours(
     let others = found
         .iter()
         .filter(|one| one.name_any() != change.object.name_any() || one.namespace() != namespace);
-    others.map(|one| ObjectRef::from_obj(one.as_ref())).collect()
+    others.map(|one| ObjectKey::of(one.as_ref())).collect()
 }
 
 /// For changes of endpoints: the remediations of the hosts that one names now or named before, or that it may name; and

@@ -7,7 +7,6 @@ mod nodes;
 use std::sync::Arc;
 
 use kube::ResourceExt as _;
-use kube::runtime::reflector::ObjectRef;
 use remediator_api::PowerCycleRemediation;
 use remediator_api::target_ref::{begun, is_under_way, may_act};
 use remediator_api::views::cluster_api::{Cluster, ClusterKey};
@@ -16,6 +15,7 @@ use remediator_api::views::{Machine, MachineHealthCheck};
 use crate::clusters::machine_of;
 use crate::clusters::workload::{Change as WorkloadChange, WorkloadClusters};
 use crate::watch::caches::{Caches, Guarded, MachineStores, find, readable};
+use crate::watch::indexed_store::ObjectKey;
 use crate::watch::indexes::{MachineIndex, RemediationIndex};
 use crate::watch::machine_key::remediations_of;
 
@@ -23,23 +23,16 @@ pub(crate) use self::endpoints::{neighbours, of_endpoint};
 pub(crate) use self::nodes::of_node;
 use self::nodes::{awaits, concerned};
 
-pub(crate) fn triggered(
-    machines: &MachineStores,
-    namespace: Option<&str>,
-) -> Vec<ObjectRef<Guarded<Machine>>> {
+pub(crate) fn triggered(machines: &MachineStores, namespace: Option<&str>) -> Vec<ObjectKey> {
     let triggered = MachineIndex::Triggered(namespace.unwrap_or_default().to_owned());
     let found = machines.machines.by(&triggered);
     found
         .iter()
-        .map(|machine| ObjectRef::from_obj(machine.as_ref()))
+        .map(|machine| ObjectKey::of(machine.as_ref()))
         .collect()
 }
 
-pub(crate) type Remediations = Vec<ObjectRef<Guarded<PowerCycleRemediation>>>;
-
-fn reference(remediation: &PowerCycleRemediation) -> ObjectRef<Guarded<PowerCycleRemediation>> {
-    ObjectRef::new(&remediation.name_any()).within(&remediation.namespace().unwrap_or_default())
-}
+pub(crate) type Remediations = Vec<ObjectKey>;
 
 /// Those of these remediations that may have something to do, as far as they are wanted.
 fn active(
@@ -47,7 +40,7 @@ fn active(
     wanted: impl Fn(&PowerCycleRemediation) -> bool,
 ) -> Remediations {
     let active = readable(found).filter(|one| may_act(one) && wanted(one));
-    active.map(reference).collect()
+    active.map(ObjectKey::of).collect()
 }
 
 /// All remediations that may have something to do: for changes of what concerns each.

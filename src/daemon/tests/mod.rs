@@ -316,7 +316,7 @@ fn whoever_looks_at_all_objects_is_counted() {
         Event::Init,
         Event::InitApply(serde_json::from_value(listed).unwrap()),
     ] {
-        writers.openshift.apply(&event);
+        writers.openshift.apply(event);
     }
     let scans: [&dyn Fn() -> usize; 3] = [
         &|| caches.openshift.machines.all().len(),

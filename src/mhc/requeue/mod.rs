@@ -6,7 +6,8 @@ mod tests;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use kube::runtime::controller::Action;
+
+use crate::watch::work_queue::Action;
 
 /// The shortest pause before the next look: verdicts change with time, but not faster than this matters.
 const SHORTEST: Duration = Duration::from_millis(20);

@@ -191,7 +191,7 @@ fn of_two_endpoints_of_a_namespace_that_describe_one_host_neither_is_used() {
                 endpoint((namespace, "worker-2"), other.0, other.1),
             ];
             for endpoint in &both {
-                cache.apply(&Event::Apply(endpoint.clone()));
+                cache.apply(Event::Apply(endpoint.clone()));
             }
             for (endpoint, namespace) in both.iter().zip(["metal", namespace]) {
                 let resolved = resolve_endpoint(endpoint.0.as_ref().unwrap()).unwrap();
@@ -242,7 +242,7 @@ proptest! {
     ) {
         let (store, mut cache) = SharedCache::new();
         for endpoint in endpoints {
-            cache.apply(&Event::Apply(endpoint));
+            cache.apply(Event::Apply(endpoint));
         }
         let found = speaking_of(&store, "metal", machine, node);
         let indexed = among_endpoints(found.iter().map(AsRef::as_ref), machine, node);

@@ -51,10 +51,10 @@ impl From<Listed> for Caches {
 
 fn store<K: Indexed>(objects: Vec<Guarded<K>>) -> IndexedStore<K> {
     let (store, mut cache) = SharedCache::new();
-    cache.apply(&Event::Init);
+    cache.apply(Event::Init);
     for object in objects {
-        cache.apply(&Event::InitApply(object));
+        cache.apply(Event::InitApply(object));
     }
-    cache.apply(&Event::InitDone);
+    cache.apply(Event::InitDone);
     store
 }

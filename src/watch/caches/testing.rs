@@ -21,7 +21,7 @@ pub(crate) struct Writers {
 fn listed<K: Indexed>() -> (IndexedStore<K>, SharedCache<K>) {
     let (store, mut cache) = SharedCache::new();
     for event in [Event::Init, Event::InitDone] {
-        cache.apply(&event);
+        cache.apply(event);
     }
     (store, cache)
 }
@@ -74,7 +74,7 @@ pub(crate) fn apply<K: Indexed + DeserializeOwned>(
     cache: &mut SharedCache<K>,
     object: Value,
 ) -> Vec<Change<K>> {
-    cache.apply(&Event::Apply(serde_json::from_value(object).unwrap()))
+    cache.apply(Event::Apply(serde_json::from_value(object).unwrap()))
 }
 
 /// The same of an object that is gone.
@@ -82,7 +82,7 @@ pub(crate) fn delete<K: Indexed + DeserializeOwned>(
     cache: &mut SharedCache<K>,
     object: Value,
 ) -> Vec<Change<K>> {
-    cache.apply(&Event::Delete(serde_json::from_value(object).unwrap()))
+    cache.apply(Event::Delete(serde_json::from_value(object).unwrap()))
 }
 
 impl Caches {

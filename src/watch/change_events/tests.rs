@@ -43,14 +43,14 @@ impl<K: Judged> Watched<K> {
     }
 
     /// What the health checker is told of an event.
-    fn note(&mut self, event: &Event<Guarded<K>>) -> Vec<MhcChange> {
+    fn note(&mut self, event: Event<Guarded<K>>) -> Vec<MhcChange> {
         let (changes, mut told) = mpsc::unbounded_channel();
         publish(&changes, self.workload_namespace, &self.cache.apply(event));
         std::iter::from_fn(|| told.try_recv().ok()).collect()
     }
 
     fn apply(&mut self, object: Guarded<K>) -> Vec<MhcChange> {
-        self.note(&Event::Apply(object))
+        self.note(Event::Apply(object))
     }
 }
 
@@ -91,23 +91,23 @@ fn what_is_deleted_wakes_also_when_only_a_new_list_tells() {
     let mut machines = Watched::new();
     let changed = [MhcChange::Namespace("machines".to_owned())];
     let unchanged = |name: &str| machine_with(name, |_| {});
-    machines.note(&Event::Init);
-    let half = machines.note(&Event::InitApply(unchanged("a")));
+    machines.note(Event::Init);
+    let half = machines.note(Event::InitApply(unchanged("a")));
     assert_eq!(half, [], "the cache has it only when the list is complete");
-    assert_eq!(machines.note(&Event::InitDone), changed);
+    assert_eq!(machines.note(Event::InitDone), changed);
     for (listed, expected) in [
         (vec!["a"], 0),
         (vec!["a", "b"], 1),
         (vec!["b"], 1),
         (vec!["b"], 0),
     ] {
-        machines.note(&Event::Init);
+        machines.note(Event::Init);
         for name in &listed {
-            machines.note(&Event::InitApply(unchanged(name)));
+            machines.note(Event::InitApply(unchanged(name)));
         }
-        assert_eq!(machines.note(&Event::InitDone).len(), expected, "{listed:?}");
+        assert_eq!(machines.note(Event::InitDone).len(), expected, "{listed:?}");
     }
-    assert_eq!(machines.note(&Event::Delete(unchanged("b"))), changed);
+    assert_eq!(machines.note(Event::Delete(unchanged("b"))), changed);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Objects and their index, which change together, under one lock.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,21 +12,30 @@ use kube::Resource;
 use super::{Change, Indexed, Object};
 
 /// Namespace and name.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct ObjectKey {
-    pub(super) namespace: Option<String>,
-    pub(super) name: String,
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct ObjectKey {
+    pub(crate) namespace: Option<String>,
+    pub(crate) name: String,
+}
+
+impl fmt::Display for ObjectKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.namespace {
+            Some(namespace) => write!(formatter, "{namespace}/{}", self.name),
+            None => formatter.write_str(&self.name),
+        }
+    }
 }
 
 impl ObjectKey {
-    pub(super) fn new(namespace: Option<&str>, name: &str) -> Self {
+    pub(crate) fn new(namespace: Option<&str>, name: &str) -> Self {
         Self {
             namespace: namespace.map(ToOwned::to_owned),
             name: name.to_owned(),
         }
     }
 
-    pub(super) fn of(object: &impl Resource) -> Self {
+    pub(crate) fn of(object: &impl Resource) -> Self {
         let meta = object.meta();
         Self::new(
             meta.namespace.as_deref(),

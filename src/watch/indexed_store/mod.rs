@@ -15,12 +15,12 @@ use futures::StreamExt as _;
 use futures::channel::mpsc::{self, UnboundedReceiver};
 use futures::stream::Map;
 use kube::Resource;
-use kube::runtime::reflector::Store;
 use remediator_api::guarded::Guarded;
 use tokio::sync::watch;
 use tokio::sync::watch::error::RecvError;
 
-use self::content::{Content, ObjectKey};
+use self::content::Content;
+pub(crate) use self::content::ObjectKey;
 
 /// A kind whose objects are found by keys.
 pub(crate) trait Indexed: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static {
@@ -46,9 +46,6 @@ type Object<K> = Arc<Guarded<K>>;
 /// The objects of one kind; the reading end.
 pub(crate) struct IndexedStore<K: Indexed> {
     content: Arc<RwLock<Content<K>>>,
-    /// The same objects, for kube's controllers. What it says of being ready is for them alone: it wakes only the last
-    /// that asked (kube-rs `kube-runtime/src/utils/delayed_init.rs`).
-    store: Store<Guarded<K>>,
     /// Whether everything has been listed once.
     listed: watch::Receiver<bool>,
 }
@@ -57,7 +54,6 @@ impl<K: Indexed> Clone for IndexedStore<K> {
     fn clone(&self) -> Self {
         Self {
             content: Arc::clone(&self.content),
-            store: self.store.clone(),
             listed: self.listed.clone(),
         }
     }
@@ -99,19 +95,23 @@ impl<K> Change<K> {
 pub(crate) type Changed<K> = Map<UnboundedReceiver<Change<K>>, fn(Change<K>) -> Object<K>>;
 
 impl<K: Indexed> IndexedStore<K> {
-    /// An empty one beside an empty store of kube.
-    pub(super) fn new(store: Store<Guarded<K>>, listed: watch::Receiver<bool>) -> Self {
+    /// An empty one.
+    pub(super) fn new(listed: watch::Receiver<bool>) -> Self {
         Self {
             content: Arc::new(RwLock::new(Content::empty())),
-            store,
             listed,
         }
     }
 
     /// The object of a name.
     pub(crate) fn get(&self, namespace: Option<&str>, name: &str) -> Option<Object<K>> {
+        self.of_key(&ObjectKey::new(namespace, name))
+    }
+
+    /// The same by its key.
+    pub(crate) fn of_key(&self, key: &ObjectKey) -> Option<Object<K>> {
         let content = self.content();
-        let found = content.objects.get(&ObjectKey::new(namespace, name)).cloned();
+        let found = content.objects.get(key).cloned();
         content.visited(usize::from(found.is_some()));
         found
     }
@@ -176,6 +176,12 @@ impl<K: Indexed> IndexedStore<K> {
         content.visit(content.objects.values().cloned())
     }
 
+    /// The keys of all objects.
+    pub(crate) fn all_keys(&self) -> Vec<ObjectKey> {
+        let content = self.content();
+        content.objects.keys().map(|key| key.as_ref().clone()).collect()
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.content().objects.len()
     }
@@ -233,11 +239,6 @@ impl<K: Indexed> IndexedStore<K> {
     /// Whether everything has been listed once.
     pub(crate) fn is_listed(&self) -> bool {
         *self.listed.borrow()
-    }
-
-    /// The same objects for a controller of kube, which looks them up by name.
-    pub(crate) fn for_controller(&self) -> Store<Guarded<K>> {
-        self.store.clone()
     }
 
     /// How many objects were looked at or handed out until now.

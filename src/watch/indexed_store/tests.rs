@@ -1,5 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
+use kube::runtime::reflector::{self, Store};
 use kube::runtime::watcher::Event;
 use proptest::prelude::*;
 use remediator_api::PowerCycleRemediation;
@@ -163,8 +164,12 @@ fn names<'a, K: Resource + 'a>(objects: impl IntoIterator<Item = &'a Object<K>>)
 }
 
 /// Whether every lookup finds what a look at all objects of kube's own store finds.
-fn is_as_scanned<K: Indexed + Debug>(store: &IndexedStore<K>, keys: &BTreeSet<K::Key>) {
-    let all = store.for_controller().state();
+fn is_as_scanned<K: Indexed + Debug>(
+    store: &IndexedStore<K>,
+    kubes: &Store<Guarded<K>>,
+    keys: &BTreeSet<K::Key>,
+) {
+    let all = kubes.state();
     let scan = |wanted: &dyn Fn(&Guarded<K>) -> bool| names(all.iter().filter(|one| wanted(one)));
     assert_eq!(names(&store.all()), scan(&|_| true));
     assert_eq!(store.len(), all.len());
@@ -203,6 +208,7 @@ fn is_as_scanned<K: Indexed + Debug>(store: &IndexedStore<K>, keys: &BTreeSet<K:
 fn follow<K: Indexed + Debug + DeserializeOwned>(steps: Vec<Step>) {
     let read = |object: Value| -> Guarded<K> { serde_json::from_value(object).unwrap() };
     let (store, mut cache) = SharedCache::<K>::new();
+    let (kubes, mut writer) = reflector::store::<Guarded<K>>();
     let mut heard = store.subscribe_to_changes();
     let mut keys = BTreeSet::new();
     let mut told = BTreeMap::new();
@@ -227,10 +233,11 @@ fn follow<K: Indexed + Debug + DeserializeOwned>(steps: Vec<Step>) {
                 keys.extend(K::keys(object));
             }
             let revision = store.revision();
-            let news = cache.apply(&event);
+            writer.apply_watcher_event(&event);
+            let news = cache.apply(event);
             assert!(news.is_empty() || store.revision() != revision);
         }
-        is_as_scanned(&store, &keys);
+        is_as_scanned(&store, &kubes, &keys);
         while let Ok(change) = heard.try_recv() {
             let key = ObjectKey::of(change.object.as_ref());
             let before = if change.is_gone {

@@ -10,9 +10,6 @@ mod tests;
 
 use std::sync::Arc;
 
-use kube::runtime::reflector;
-use kube::runtime::reflector::ObjectRef;
-use kube::runtime::reflector::store::Writer;
 use kube::runtime::watcher::Event;
 use remediator_api::guarded::Guarded;
 use tokio::sync::watch;
@@ -21,20 +18,20 @@ use crate::watch::indexed_store::{Change, Indexed, IndexedStore};
 
 /// The writing end of a cache.
 pub(crate) struct SharedCache<K: Indexed> {
-    writer: Writer<Guarded<K>>,
     store: IndexedStore<K>,
+    /// What there is of a list that has not come to its end.
+    listing: Vec<Arc<Guarded<K>>>,
     listed: watch::Sender<bool>,
 }
 
 impl<K: Indexed> SharedCache<K> {
     /// An empty cache, and the end that is read.
     pub(crate) fn new() -> (IndexedStore<K>, Self) {
-        let (store, writer) = reflector::store();
         let (listed, is_listed) = watch::channel(false);
-        let store = IndexedStore::new(store, is_listed);
+        let store = IndexedStore::new(is_listed);
         let cache = Self {
-            writer,
             store: store.clone(),
+            listing: Vec::new(),
             listed,
         };
         (store, cache)
@@ -42,24 +39,30 @@ impl<K: Indexed> SharedCache<K> {
 
     /// Brings the cache up to date, and tells the subscribers what is news of it, which is also the answer. Nobody
     /// reads meanwhile.
-    pub(crate) fn apply(&mut self, event: &Event<Guarded<K>>) -> Vec<Change<K>> {
-        let mut content = self.store.write();
-        self.writer.apply_watcher_event(event);
-        let kubes = self.writer.as_reader();
-        let news = match event {
-            Event::Apply(object) => {
-                // Kube's store and this one share the object.
-                let stored = kubes.get(&ObjectRef::from_obj(object));
-                let news = stored.and_then(|object| content.apply(object));
-                news.into_iter().collect()
+    pub(crate) fn apply(&mut self, event: Event<Guarded<K>>) -> Vec<Change<K>> {
+        match event {
+            Event::Init => {
+                self.listing = Vec::new();
+                return Vec::new();
             }
-            Event::Delete(object) => vec![content.delete(Arc::new(object.clone()))],
-            Event::InitDone => content.replace(kubes.state()),
-            Event::Init | Event::InitApply(_) => return Vec::new(),
+            Event::InitApply(object) => {
+                self.listing.push(Arc::new(object));
+                return Vec::new();
+            }
+            Event::Apply(_) | Event::Delete(_) | Event::InitDone => {}
+        }
+        let is_list = matches!(event, Event::InitDone);
+        let mut content = self.store.write();
+        let news = match event {
+            Event::Apply(object) => content.apply(Arc::new(object)).into_iter().collect(),
+            Event::Delete(object) => vec![content.delete(Arc::new(object))],
+            Event::InitDone | Event::Init | Event::InitApply(_) => {
+                content.replace(std::mem::take(&mut self.listing))
+            }
         };
         content.publish(&news);
         drop(content);
-        if matches!(event, Event::InitDone) {
+        if is_list {
             self.listed.send_replace(true);
         }
         news

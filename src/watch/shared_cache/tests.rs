@@ -27,10 +27,10 @@ fn what_is_gone_before_it_was_heard_of_silences_nobody() {
     let (store, mut cache) = SharedCache::new();
     let (mut one, mut other) = (store.subscribe(), store.subscribe());
     for _ in 0..1000 {
-        cache.apply(&Event::Apply(node("early")));
-        cache.apply(&Event::Delete(node("early")));
+        cache.apply(Event::Apply(node("early")));
+        cache.apply(Event::Delete(node("early")));
     }
-    cache.apply(&Event::Apply(node("late")));
+    cache.apply(Event::Apply(node("late")));
     assert_eq!(store.len(), 1);
     for changed in [&mut one, &mut other] {
         let told = told(changed);
@@ -49,12 +49,12 @@ fn a_new_list_tells_of_what_is_new_and_of_what_is_gone() {
         (["stays", "leaves"], ["leaves", "stays"]),
         (["stays", "comes"], ["comes", "leaves"]),
     ] {
-        cache.apply(&Event::Init);
+        cache.apply(Event::Init);
         for name in listed {
-            cache.apply(&Event::InitApply(node(name)));
+            cache.apply(Event::InitApply(node(name)));
         }
         assert_eq!(told(&mut heard), [""; 0], "half a list is no news");
-        cache.apply(&Event::InitDone);
+        cache.apply(Event::InitDone);
         let mut told = told(&mut heard);
         told.sort();
         assert_eq!(told, expected);
@@ -67,7 +67,7 @@ fn a_subscriber_that_left_keeps_nobody_else_from_hearing() {
     let (store, mut cache) = SharedCache::new();
     drop(store.subscribe());
     let mut heard = store.subscribe();
-    cache.apply(&Event::Apply(node("worker-0")));
+    cache.apply(Event::Apply(node("worker-0")));
     assert_eq!(told(&mut heard), ["worker-0"]);
 }
 
@@ -75,7 +75,7 @@ fn a_subscriber_that_left_keeps_nobody_else_from_hearing() {
 fn who_comes_late_is_told_of_all_that_is_there() {
     let (store, mut cache) = SharedCache::new();
     for name in ["worker-0", "worker-1"] {
-        cache.apply(&Event::Apply(node(name)));
+        cache.apply(Event::Apply(node(name)));
     }
     let mut heard = store.subscribe();
     let mut told = told(&mut heard);
@@ -91,8 +91,8 @@ async fn those_who_wait_for_the_list_hear_of_it_whoever_looks_meanwhile() {
         .map(|store| tokio::spawn(async move { store.wait_until_ready().await.is_ok() }));
     tokio::task::yield_now().await;
     assert!(!store.is_listed());
-    cache.apply(&Event::Init);
-    cache.apply(&Event::InitDone);
+    cache.apply(Event::Init);
+    cache.apply(Event::InitDone);
     assert!(store.is_listed());
     for waiter in waiters {
         let heard = tokio::time::timeout(std::time::Duration::from_secs(10), waiter).await;

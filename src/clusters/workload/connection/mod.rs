@@ -20,7 +20,6 @@ use crate::clusters::workload::{Change, NODES_PAGE, Shared, kubeconfig};
 use crate::leadership::lead::Lead;
 use crate::watch::change_events;
 use crate::watch::domain_label::DomainLabel;
-use crate::watch::indexed_store::Change as NodeChange;
 use crate::watch::lost_nodes::LostNodes;
 use crate::watch::node_identities::ChangedNode;
 use crate::watch::shared_cache::SharedCache;
@@ -146,15 +145,11 @@ impl Keeper {
         loop {
             let is_over = tokio::select! {
                 event = events.next() => {
-                    let news = match &event {
-                        Some(Ok(event)) => cache.apply(event),
-                        Some(Err(_)) | None => Vec::new(),
-                    };
                     let is_too_much = matches!(&event, Some(Ok(event)) if load.is_exceeded_by(event));
                     if is_too_much {
                         self.troubled(&Load::why());
                     }
-                    is_too_much || self.noted(&nodes, event, &news)
+                    is_too_much || self.noted(&nodes, event, &mut cache)
                 }
                 _ = recheck.tick() => self.is_over(credentials).await,
             };
@@ -169,35 +164,35 @@ impl Keeper {
         &self,
         nodes: &NodeCluster,
         event: Option<watcher::Result<Event<Guarded<Node>>>>,
-        news: &[NodeChange<Node>],
+        cache: &mut SharedCache<Node>,
     ) -> bool {
         let Some(shared) = self.shared.upgrade() else {
             return true;
         };
-        change_events::publish(&shared.changes, Some(&self.key.namespace), news);
-        match event {
-            Some(Ok(Event::Init | Event::InitApply(_))) => false,
-            Some(Ok(Event::InitDone)) => {
-                tracing::info!(cluster = %self.key, "workload cluster connected");
-                shared.note(&self.key, |entry| {
-                    entry.nodes = Some(nodes.clone());
-                    entry.trouble = None;
-                });
-                false
-            }
-            Some(Ok(Event::Apply(_) | Event::Delete(_))) => {
-                for change in news {
-                    shared.tell(&Change::Node(self.key.clone(), ChangedNode::of(change)));
-                }
-                false
-            }
+        let event = match event {
+            Some(Ok(event)) => event,
             // A watch that is resumed is silent until something changes; a new list shows that the cluster answers.
             Some(Err(error)) => {
                 self.troubled(&crate::report::chain(&error));
-                true
+                return true;
             }
-            None => true,
+            None => return true,
+        };
+        let is_listed = matches!(event, Event::InitDone);
+        let news = cache.apply(event);
+        change_events::publish(&shared.changes, Some(&self.key.namespace), &news);
+        if is_listed {
+            tracing::info!(cluster = %self.key, "workload cluster connected");
+            shared.note(&self.key, |entry| {
+                entry.nodes = Some(nodes.clone());
+                entry.trouble = None;
+            });
+        } else {
+            for change in &news {
+                shared.tell(&Change::Node(self.key.clone(), ChangedNode::of(change)));
+            }
         }
+        false
     }
 
     /// Whether this connection has served its time.
