@@ -150,7 +150,7 @@ pub(super) fn forget_numbers(context: &MhcController, key: &CheckKey) {
     }
 }
 
-#[allow(clippy::needless_pass_by_value)] // The signature is the Controller's.
+#[allow(clippy::needless_pass_by_value)] // The signature is the queue's.
 pub(super) fn error_policy(
     guarded: Arc<Guarded<MachineHealthCheck>>,
     error: &ShellError,

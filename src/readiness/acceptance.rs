@@ -357,7 +357,7 @@ fn judge_policy(policy: &RemediationPolicy) -> Result<String, Obstacle> {
 }
 
 /// What to do after a failed write: nothing depends on it, so there is no hurry.
-#[allow(clippy::needless_pass_by_value)] // The signature is the Controller's.
+#[allow(clippy::needless_pass_by_value)] // The signature is the queue's.
 pub(crate) fn error_policy<K: Resource>(object: Arc<K>, error: &ShellError, _: Arc<Readiness>) -> Action {
     tracing::warn!(object = %object.name_any(), error = %crate::report::chain(error), "condition not written");
     Action::requeue(Duration::from_secs(30))

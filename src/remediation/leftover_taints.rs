@@ -86,7 +86,7 @@ pub(crate) async fn in_workload(context: Arc<Remediator>, mut changes: mpsc::Unb
 }
 
 /// What to do after a failed write: the Node changed, or the server refused.
-#[allow(clippy::needless_pass_by_value)] // The signature is the Controller's.
+#[allow(clippy::needless_pass_by_value)] // The signature is the queue's.
 pub(crate) fn error_policy(guarded: Arc<Guarded<Node>>, error: &ShellError, _: Arc<Remediator>) -> Action {
     if error.is_conflict() {
         return Action::requeue(Duration::from_secs(1));

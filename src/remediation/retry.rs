@@ -24,7 +24,7 @@ const LONGEST: Duration = Duration::from_secs(30);
 const LONGEST_WHILE_OFF: Duration = Duration::from_secs(5);
 
 /// What to do after a failed reconciliation: soon after a conflict, later after trouble.
-#[allow(clippy::needless_pass_by_value)] // The signature is the Controller's.
+#[allow(clippy::needless_pass_by_value)] // The signature is the queue's.
 pub(crate) fn error_policy(
     guarded: Arc<Guarded<PowerCycleRemediation>>,
     error: &ShellError,

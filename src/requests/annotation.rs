@@ -239,7 +239,7 @@ async fn create(
     }
 }
 
-#[allow(clippy::needless_pass_by_value)] // The signature is the Controller's.
+#[allow(clippy::needless_pass_by_value)] // The signature is the queue's.
 pub(crate) fn error_policy(guarded: Arc<Guarded<Machine>>, error: &ShellError, _: Arc<Intakes>) -> Action {
     tracing::warn!(machine = %guarded.name_any(), error = %crate::report::chain(error), "intake failed; it is tried again");
     Action::requeue(Duration::from_secs(5))

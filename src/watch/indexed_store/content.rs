@@ -161,8 +161,9 @@ impl<K: Indexed> Content<K> {
         let mut news = Vec::new();
         for object in listed {
             let known = before.remove(&ObjectKey::of(object.as_ref()));
-            self.insert(&object);
-            news.extend(change(object, known));
+            // A list that was continued on another version may have an object twice.
+            let twice = self.insert(&object);
+            news.extend(change(object, known.or(twice)));
         }
         news.extend(before.into_values().map(|object| Change {
             before: Some(Arc::clone(&object)),

@@ -163,7 +163,7 @@ fn names<'a, K: Resource + 'a>(objects: impl IntoIterator<Item = &'a Object<K>>)
     names
 }
 
-/// Whether every lookup finds what a look at all objects of kube's own store finds.
+/// Whether every lookup finds what a look at all objects of a store of kube finds.
 fn is_as_scanned<K: Indexed + Debug>(
     store: &IndexedStore<K>,
     kubes: &Store<Guarded<K>>,
@@ -197,8 +197,9 @@ fn is_as_scanned<K: Indexed + Debug>(
     for object in &all {
         let meta = object.meta();
         let found = store.get(meta.namespace.as_deref(), meta.name.as_deref().unwrap());
-        assert!(
-            Arc::ptr_eq(&found.unwrap(), object),
+        assert_eq!(
+            format!("{found:?}"),
+            format!("{:?}", Some(object)),
             "the newest version is there"
         );
     }

@@ -46,7 +46,7 @@ impl Looks {
 }
 
 async fn look(object: Arc<Guarded<Node>>, looks: Arc<Looks>) -> Result<Action, String> {
-    let at_once = looks.at_once.fetch_add(1, Ordering::SeqCst) + 1;
+    let at_once = looks.at_once.fetch_add(1, Ordering::SeqCst).saturating_add(1);
     looks.most.fetch_max(at_once, Ordering::SeqCst);
     tokio::task::yield_now().await;
     looks.at_once.fetch_sub(1, Ordering::SeqCst);
@@ -135,7 +135,7 @@ proptest! {
     #[test]
     fn nothing_that_was_enqueued_is_lost(steps in proptest::collection::vec(any_step(), 1..60)) {
         let begin = Instant::now();
-        let at = |millis: u64| begin + Duration::from_millis(millis);
+        let at = |millis: u64| begin.checked_add(Duration::from_millis(millis)).unwrap();
         let mut schedule = Schedule::default();
         let mut running = BTreeMap::new();
         let mut owed: BTreeMap<String, bool> = BTreeMap::new();
