@@ -20,14 +20,19 @@ use crate::watch::shared_cache::SharedCache;
 /// A silent watch is given up after this time (s) and begun anew: a stale cache is a danger here.
 pub(crate) const WATCH_TIMEOUT: u32 = 60;
 
+/// Objects of which a page of a list has so many. A Node is some 15 KiB long, most of which is not kept.
+const PAGE: u32 = 500;
+pub(crate) const PAGE_OF_NODES: u32 = 100;
+
 /// Watches all objects of a kind that is always served.
 pub(crate) fn watch_all<K>(
     client: &Client,
+    page: u32,
 ) -> impl Stream<Item = watcher::Result<watcher::Event<Guarded<K>>>> + use<K>
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
 {
-    let config = watcher::Config::default().timeout(WATCH_TIMEOUT);
+    let config = watcher::Config::default().timeout(WATCH_TIMEOUT).page_size(page);
     watcher(Api::<Guarded<K>>::all(client.clone()), config).default_backoff()
 }
 
@@ -45,12 +50,12 @@ pub(super) struct Watches<'a> {
 impl Watches<'_> {
     /// Of a kind of ours.
     pub(super) fn own<K: Judged + DeserializeOwned>(&mut self, kind: &'static str) -> IndexedStore<K> {
-        self.judged(kind, watch_all(self.client), strip)
+        self.judged(kind, watch_all(self.client, PAGE), strip)
     }
 
     /// Of a kind that the health checker has nothing to do with.
     pub(super) fn unjudged<K: Indexed + DeserializeOwned>(&mut self, kind: &'static str) -> IndexedStore<K> {
-        self.keep(kind, watch_all(self.client), strip, |_| {})
+        self.keep(kind, watch_all(self.client, PAGE), strip, |_| {})
     }
 
     pub(super) fn openshift<K: Judged + DeserializeOwned>(

@@ -24,7 +24,7 @@ use crate::watch::domain_label::DomainLabel;
 use crate::watch::indexed_store::{Indexed, IndexedStore};
 use crate::watch::indexes::MachineIndex;
 use crate::watch::lost_nodes::LostNodes;
-use crate::watch::watching::{Watches, watch_all};
+use crate::watch::watching::{PAGE_OF_NODES, Watches, watch_all};
 
 /// The caches of everything that is watched.
 #[derive(Clone)]
@@ -75,7 +75,7 @@ pub(crate) fn start(
         metrics,
         tasks,
     };
-    let nodes = watch_all(client).inspect_ok(move |event| lost_nodes.note(event));
+    let nodes = watch_all(client, PAGE_OF_NODES).inspect_ok(move |event| lost_nodes.note(event));
     Caches {
         remediations: watches.own("PowerCycleRemediation"),
         policies: watches.unjudged("RemediationPolicy"),

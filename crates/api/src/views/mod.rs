@@ -16,6 +16,8 @@ pub use node::{Node, roles};
 pub use node_health_check::NodeHealthCheck;
 pub use openshift_config::{FeatureGate, OpenShiftNetwork};
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::de::{Deserialize as _, DeserializeOwned, Deserializer};
 
@@ -29,6 +31,16 @@ pub fn narrow(metadata: &mut ObjectMeta, annotations_kept: &[&str], labels_kept:
     }
     if let (Some(labels), LabelsKept::Only(kept)) = (&mut metadata.labels, labels_kept) {
         labels.retain(|key, _| kept.contains(&key.as_str()));
+    }
+    drop_empty(metadata);
+}
+
+/// A map that is empty now has the room of what was in it.
+fn drop_empty(metadata: &mut ObjectMeta) {
+    for map in [&mut metadata.annotations, &mut metadata.labels] {
+        if map.as_ref().is_some_and(BTreeMap::is_empty) {
+            *map = None;
+        }
     }
 }
 

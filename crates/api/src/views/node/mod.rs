@@ -3,7 +3,9 @@
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
@@ -11,7 +13,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Taint;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::{Resource, ResourceExt as _};
-use serde::de::Error as _;
+use serde::de::{Error as _, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{LabelsKept, cidr, narrow};
@@ -89,15 +91,47 @@ fn internal_ips<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<IpAddr
     Ok(internal.filter_map(|one| one.address.parse().ok()).collect())
 }
 
+/// Types and statuses of conditions that every Node has: they are not kept for each.
+const WORDS: [&str; 8] = [
+    "Ready",
+    "MemoryPressure",
+    "DiskPressure",
+    "PIDPressure",
+    "NetworkUnavailable",
+    "True",
+    "False",
+    "Unknown",
+];
+
+fn word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Cow<'static, str>, D::Error> {
+    struct Word;
+
+    impl Visitor<'_> for Word {
+        type Value = Cow<'static, str>;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("a string")
+        }
+
+        fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Self::Value, E> {
+            let known = WORDS.into_iter().find(|word| *word == text);
+            Ok(known.map_or_else(|| Cow::Owned(text.to_owned()), Cow::Borrowed))
+        }
+    }
+
+    deserializer.deserialize_str(Word)
+}
+
 /// One condition.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConditionView {
     /// Type.
-    #[serde(rename = "type")]
-    pub kind: String,
+    #[serde(rename = "type", deserialize_with = "word")]
+    pub kind: Cow<'static, str>,
     /// Status.
-    pub status: String,
+    #[serde(deserialize_with = "word")]
+    pub status: Cow<'static, str>,
     /// Written by the kubelet only.
     pub last_heartbeat_time: Option<Time>,
     /// When the status changed.
@@ -130,12 +164,13 @@ impl Node {
             keys::NODE_CLUSTER_NAMESPACE_ANNOTATION,
             keys::TAINTED_BY_ANNOTATION,
         ];
-        narrow(&mut self.metadata, &annotations, LabelsKept::All);
         if let Some(labels) = &mut self.metadata.labels {
             labels.retain(|key, _| is_always_kept(key) || key == domain);
         }
+        narrow(&mut self.metadata, &annotations, LabelsKept::All);
         // All taints stay: whoever writes one writes the whole list.
         self.metadata.owner_references = None;
+        self.status.conditions.shrink_to_fit();
     }
 
     /// Whether this version says nothing else than another but that a kubelet reported once more.
@@ -173,8 +208,8 @@ impl Node {
             control_plane: !roles(self.labels()).is_empty(),
             conditions: conditions
                 .map(|condition| NodeCondition {
-                    kind: condition.kind.clone(),
-                    status: condition.status.clone(),
+                    kind: condition.kind.clone().into_owned(),
+                    status: condition.status.clone().into_owned(),
                     since: condition.last_transition_time.as_ref().map(|time| time.0),
                 })
                 .collect(),
