@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use kube::ResourceExt as _;
+use kube::{Resource as _, ResourceExt as _};
 use remediator_api::PowerCycleRemediation;
 use remediator_api::target_ref::{about, begun};
 use remediator_api::views::cluster_api::ClusterKey;
 use remediator_api::views::{Machine, MachineHealthCheck};
 use remediator_core::eligibility::{self, Candidate, Rule};
 use remediator_core::facts::{Obstacle, Origin};
-use remediator_core::health::overlap::Check;
+use remediator_core::health::overlap::{Check, around, select};
 use remediator_core::health::target::Target;
 use remediator_core::health::verdict::Unknown;
 use remediator_core::machine_api::MachineApi;
@@ -36,7 +36,8 @@ const LOOK_AGAIN: SignedDuration = SignedDuration::from_mins(1);
 /// Cluster. Namespaces may have hundreds of Clusters, and those that no check is for are nobody's to connect to.
 pub(crate) struct NamespaceSnapshot {
     api: MachineApi,
-    machines: BTreeMap<String, Arc<Guarded<Machine>>>,
+    /// In the order of their names.
+    machines: Vec<Arc<Guarded<Machine>>>,
     checks: Vec<Arc<Guarded<MachineHealthCheck>>>,
     remediations: Vec<Arc<Guarded<PowerCycleRemediation>>>,
 }
@@ -63,10 +64,22 @@ impl NamespaceSnapshot {
         checks.retain(|one| is_near(one));
         Self {
             api: key.api,
-            machines: machines.into_iter().map(|one| (one.name_any(), one)).collect(),
+            machines,
             checks,
             remediations: caches.remediations.in_namespace(namespace),
         }
+    }
+
+    /// The same without the Machines that have no say in what comes of the check, with the checks that have one. A pass
+    /// costs what the check selects, and not what the namespace has.
+    pub(super) fn around(caches: &Caches, key: &CheckKey) -> (Self, Vec<Check>) {
+        let mut snapshot = Self::of(caches, key);
+        let labels = snapshot.machines.iter().map(|machine| machine.labels());
+        let checks = around(snapshot.checks(caches), &key.name, labels);
+        snapshot
+            .machines
+            .retain(|machine| select(&checks, machine.labels()));
+        (snapshot, checks)
     }
 
     /// The checks that ask for power cycles.
@@ -88,7 +101,7 @@ impl NamespaceSnapshot {
             Some(Err(obstacle)) => unreachable(&obstacle.detail),
             None => unreachable("its cluster was not looked for"),
         };
-        let machines = self.machines.values();
+        let machines = self.machines.iter();
         machines
             .map(|machine| check_inputs::target(machine, node, under_way.is_about(machine)))
             .collect()
@@ -99,11 +112,7 @@ impl NamespaceSnapshot {
         &self,
         clusters: &Clusters,
     ) -> BTreeMap<Option<ClusterKey>, Result<NodeCluster, Obstacle>> {
-        let readable = self
-            .machines
-            .values()
-            .filter_map(|machine| machine.0.as_ref().ok());
-        let keys: BTreeSet<Option<ClusterKey>> = readable.map(ClusterKey::of).collect();
+        let keys: BTreeSet<Option<ClusterKey>> = readable(&self.machines).map(ClusterKey::of).collect();
         let nodes = |key: &Option<ClusterKey>| match key {
             None => Ok(clusters.own_nodes()),
             Some(key) => clusters.workload.nodes(key),
@@ -117,7 +126,9 @@ impl NamespaceSnapshot {
     }
 
     pub(super) fn guarded(&self, name: &str) -> Option<&Guarded<Machine>> {
-        self.machines.get(name).map(AsRef::as_ref)
+        let of_name = |one: &Arc<Guarded<Machine>>| one.meta().name.as_deref().unwrap_or_default().cmp(name);
+        let found = self.machines.binary_search_by(of_name).ok()?;
+        self.machines.get(found).map(AsRef::as_ref)
     }
 
     /// Why a trigger on this Machine could only be refused, by the rules of whoever takes up triggers; and until when.

@@ -101,8 +101,7 @@ pub(super) struct CheckedNamespace {
 /// Judges a check by what the caches have now.
 pub(super) fn judge(context: &MhcController, key: &CheckKey) -> CheckedNamespace {
     let now = context.sources.clock.now();
-    let snapshot = NamespaceSnapshot::of(&context.sources.caches, key);
-    let checks = snapshot.checks(&context.sources.caches);
+    let (snapshot, checks) = NamespaceSnapshot::around(&context.sources.caches, key);
     let targets = snapshot.targets(&context.sources.clusters);
     let evaluation = evaluate(&checks, &targets, now);
     let look_again = Cell::new(evaluation.look_again);

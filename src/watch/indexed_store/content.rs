@@ -48,7 +48,7 @@ impl ObjectKey {
 pub(in crate::watch) struct Content<K: Indexed> {
     pub(super) objects: BTreeMap<Arc<ObjectKey>, Object<K>>,
     /// By a number for the key, which is shorter than it; what is found has its keys compared.
-    index: BTreeMap<(u64, Arc<ObjectKey>), Object<K>>,
+    index: BTreeSet<(u64, Arc<ObjectKey>)>,
     /// How many objects have the key of a number.
     counts: BTreeMap<u64, usize>,
     pub(super) unreadable: BTreeSet<Arc<ObjectKey>>,
@@ -68,7 +68,7 @@ impl<K: Indexed> Content<K> {
     pub(super) fn empty() -> Self {
         Self {
             objects: BTreeMap::new(),
-            index: BTreeMap::new(),
+            index: BTreeSet::new(),
             counts: BTreeMap::new(),
             unreadable: BTreeSet::new(),
             revision: 0,
@@ -80,11 +80,12 @@ impl<K: Indexed> Content<K> {
     pub(super) fn with_key<'a>(&'a self, key: &'a K::Key) -> impl Iterator<Item = Object<K>> + 'a {
         let number = number(key);
         let numbered = self.index.range((number, Arc::default())..);
-        let numbered = numbered.take_while(move |((of, _), _)| *of == number);
+        let numbered = numbered.take_while(move |(of, _)| *of == number);
         numbered
+            .filter_map(|(_, name)| self.objects.get(name))
             .inspect(|_| self.visited(1))
-            .filter(|(_, object)| K::keys(object).contains(key))
-            .map(|(_, object)| Arc::clone(object))
+            .filter(|object| K::keys(object).contains(key))
+            .map(Arc::clone)
     }
 
     pub(super) fn count(&self, key: &K::Key) -> usize {
@@ -103,12 +104,18 @@ impl<K: Indexed> Content<K> {
     }
 
     fn insert(&mut self, object: &Object<K>) -> Option<Object<K>> {
-        let key = Arc::new(ObjectKey::of(object.as_ref()));
+        let key = ObjectKey::of(object.as_ref());
+        // What is no news is found by the same keys.
+        if let Some(stored) = self.objects.get_mut(&key)
+            && !K::is_news(stored, object)
+        {
+            return Some(std::mem::replace(stored, Arc::clone(object)));
+        }
+        let key = Arc::new(key);
         let before = self.remove(&key);
         for of in K::keys(object) {
             let number = number(&of);
-            let twice = self.index.insert((number, Arc::clone(&key)), Arc::clone(object));
-            if twice.is_none() {
+            if self.index.insert((number, Arc::clone(&key))) {
                 let count = self.counts.entry(number).or_default();
                 *count = count.saturating_add(1);
             }
@@ -124,7 +131,7 @@ impl<K: Indexed> Content<K> {
         let before = self.objects.remove(key)?;
         for of in K::keys(&before) {
             let number = number(&of);
-            if self.index.remove(&(number, Arc::clone(key))).is_some()
+            if self.index.remove(&(number, Arc::clone(key)))
                 && let Some(count) = self.counts.get_mut(&number)
             {
                 *count = count.saturating_sub(1);

@@ -30,7 +30,7 @@ pub(crate) trait Indexed: Resource<DynamicType = ()> + Clone + Debug + Send + Sy
     /// The keys of an object. Nothing but the object decides them.
     fn keys(object: &Guarded<Self>) -> Vec<Self::Key>;
 
-    /// Whether subscribers are told of a new version of an object.
+    /// Whether subscribers are told of a new version of an object. One that is none has the same keys.
     fn is_news(before: &Guarded<Self>, now: &Guarded<Self>) -> bool {
         let _ = (before, now);
         true

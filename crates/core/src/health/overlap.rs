@@ -104,6 +104,34 @@ pub fn evaluate<'a, 't>(checks: &'a [Check], targets: &'t [Target], now: Timesta
     }
 }
 
+/// Those of the checks of a namespace that have a say in what comes of one of them: itself, those that select one of
+/// its Machines, too, and those that cannot be understood. `machines` are the labels of all Machines.
+pub fn around<'l>(
+    mut checks: Vec<Check>,
+    name: &str,
+    machines: impl Iterator<Item = &'l Labels>,
+) -> Vec<Check> {
+    let rules = checks
+        .iter()
+        .find(|check| check.name == name)
+        .and_then(|check| check.rules.as_ref().ok());
+    let own: Vec<&Labels> = match rules {
+        Some(rules) => machines.filter(|labels| rules.selector.matches(labels)).collect(),
+        None => Vec::new(),
+    };
+    checks.retain(|check| match &check.rules {
+        Ok(rules) => check.name == name || own.iter().any(|labels| rules.selector.matches(labels)),
+        Err(_) => true,
+    });
+    checks
+}
+
+/// Whether one of these checks selects a Machine with these labels.
+pub fn select(checks: &[Check], labels: &Labels) -> bool {
+    let mut rules = checks.iter().filter_map(|check| check.rules.as_ref().ok());
+    rules.any(|rules| rules.selector.matches(labels))
+}
+
 impl<'a> Assessed<'a> {
     fn new(check: &'a Check, targets: &[Target], now: Timestamp) -> Self {
         let assessment = check.rules.as_ref().map(|rules| {

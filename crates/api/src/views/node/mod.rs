@@ -175,16 +175,22 @@ impl Node {
 
     /// Whether this version says nothing else than another but that a kubelet reported once more.
     pub fn says_the_same_as(&self, other: &Self) -> bool {
-        let mut same = self.clone();
-        same.metadata
-            .resource_version
-            .clone_from(&other.metadata.resource_version);
-        for (condition, other) in same.status.conditions.iter_mut().zip(&other.status.conditions) {
-            condition
-                .last_heartbeat_time
-                .clone_from(&other.last_heartbeat_time);
-        }
-        same == *other
+        let (Self { metadata, spec, status }, others) = (self, &other.status);
+        let NodeStatusView {
+            conditions,
+            node_info,
+            internal_ips,
+        } = status;
+        let say_the_same = |(one, other): (&ConditionView, &ConditionView)| {
+            (&one.kind, &one.status, &one.last_transition_time)
+                == (&other.kind, &other.status, &other.last_transition_time)
+        };
+        let conditions_say_the_same = conditions.len() == others.conditions.len()
+            && conditions.iter().zip(&others.conditions).all(say_the_same);
+        conditions_say_the_same
+            && (node_info, internal_ips) == (&others.node_info, &others.internal_ips)
+            && *spec == other.spec
+            && is_same_but_version(metadata, &other.metadata)
     }
 
     /// Whether it says that it is Ready.
@@ -284,6 +290,44 @@ impl Node {
             unschedulable: self.spec.unschedulable,
         }
     }
+}
+
+/// Whether metadata differs in nothing but the version of the object.
+fn is_same_but_version(one: &ObjectMeta, other: &ObjectMeta) -> bool {
+    let ObjectMeta {
+        annotations,
+        creation_timestamp,
+        deletion_grace_period_seconds,
+        deletion_timestamp,
+        finalizers,
+        generate_name,
+        generation,
+        labels,
+        managed_fields,
+        name,
+        namespace,
+        owner_references,
+        resource_version: _,
+        self_link,
+        uid,
+    } = one;
+    (annotations, labels, finalizers, owner_references)
+        == (
+            &other.annotations,
+            &other.labels,
+            &other.finalizers,
+            &other.owner_references,
+        )
+        && (name, namespace, uid, generation)
+            == (&other.name, &other.namespace, &other.uid, &other.generation)
+        && (creation_timestamp, deletion_timestamp, deletion_grace_period_seconds)
+            == (
+                &other.creation_timestamp,
+                &other.deletion_timestamp,
+                &other.deletion_grace_period_seconds,
+            )
+        && (generate_name, managed_fields, self_link)
+            == (&other.generate_name, &other.managed_fields, &other.self_link)
 }
 
 /// What a Node with these labels is for in the control plane; nothing where it is not of it.

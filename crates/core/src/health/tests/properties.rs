@@ -7,14 +7,17 @@ use proptest::prelude::*;
 
 use super::generators::{at_most, check, checks, dialect, limit, machine, machines};
 use super::objects::{cluster, counts, now, rules, worker};
-use crate::facts::{Lookup, NodeCondition};
+use crate::facts::{Lookup, NodeCondition, Obstacle};
 use crate::health::UnhealthyCondition;
 use crate::health::dialect::Dialect;
 use crate::health::limit::{Amount, Limit};
-use crate::health::overlap::{Check, evaluate};
+use crate::checker::machine_health::{MachineHealth, unsaid};
+use crate::checker::pass::outcome;
+use crate::health::overlap::{Check, Evaluation, around, evaluate, select};
 use crate::health::rules::{DEFAULT_NODE_STARTUP_TIMEOUT, Rules};
 use crate::health::target::{MachineState, NodeState, Readiness, Target};
 use crate::health::verdict::{Unknown, Verdict};
+use crate::phase::Reason;
 
 fn remediated(checks: &[Check], machines: &[Target]) -> BTreeSet<String> {
     let evaluation = evaluate(checks, machines, now());
@@ -123,6 +126,27 @@ proptest! {
             evaluate(&checks, &machines, now()),
             evaluate(&other_checks, &other_machines, now())
         );
+    }
+
+    /// What has no say in what comes of a check may be left out.
+    #[test]
+    fn a_check_is_judged_by_what_is_around_it_as_by_all(
+        checks in checks(), machines in machines(), which: prop::sample::Index,
+    ) {
+        let name = which.get(&checks).name.clone();
+        let near = around(checks.clone(), &name, machines.iter().map(|one| &one.labels));
+        let selected = machines.iter().filter(|one| select(&near, &one.labels)).cloned();
+        let selected: Vec<Target> = selected.collect();
+        let (by_all, by_near) = (evaluate(&checks, &machines, now()), evaluate(&near, &selected, now()));
+        let refusal = |machine: &str| machine.ends_with('1').then(|| Obstacle::new(Reason::HostPaused, machine));
+        prop_assert_eq!(outcome(&by_near, &name, refusal), outcome(&by_all, &name, refusal));
+        let stands = |_: &MachineHealth, _| false;
+        prop_assert_eq!(unsaid(&by_near, &name, stands), unsaid(&by_all, &name, stands));
+        let own = |evaluation: &Evaluation<'_>| {
+            let found = evaluation.checks.iter().find(|one| one.check.name == name);
+            found.map(|one| format!("{:?}", one.assessment))
+        };
+        prop_assert_eq!(own(&by_near), own(&by_all));
     }
 
     /// Whatever else is wrong with it: a check that wants no more than one that is there makes it no more.
