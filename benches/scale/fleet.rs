@@ -70,8 +70,17 @@ pub(crate) async fn create(cluster: &Cluster, hosts: usize) -> Result<Fleet> {
 impl Fleet {
     /// Has healthy Nodes report, one after the other.
     pub(crate) async fn report(&self, reports: usize) -> Result<()> {
-        let reports = stream::iter(0..reports).map(|number| {
-            let status = json!({"status": {"conditions": conditions()}});
+        self.say(reports, "True").await
+    }
+
+    /// Has Nodes fall silent, as the node lifecycle controller sees it.
+    pub(crate) async fn fall_silent(&self, nodes: usize) -> Result<()> {
+        self.say(nodes.min(self.hosts), "Unknown").await
+    }
+
+    async fn say(&self, times: usize, ready: &str) -> Result<()> {
+        let reports = stream::iter(0..times).map(|number| {
+            let status = json!({"status": {"conditions": conditions(ready)}});
             let name = name(number % self.hosts);
             async move {
                 let patch = Patch::Strategic(status);
@@ -178,7 +187,7 @@ fn node(host: usize) -> Value {
             "capacity": {"cpu": "64", "memory": "527952412Ki", "pods": "250"},
             "allocatable": {"cpu": "63500m", "memory": "526801436Ki", "pods": "250"},
             "addresses": [{"type": "InternalIP", "address": "192.0.2.1"}, {"type": "Hostname", "address": name(host)}],
-            "conditions": conditions(),
+            "conditions": conditions("True"),
             "images": images,
             "nodeInfo": {
                 "architecture": "amd64", "bootID": uuid(host), "containerRuntimeVersion": "cri-o://1.33.1",
@@ -190,17 +199,22 @@ fn node(host: usize) -> Value {
     })
 }
 
-/// As a kubelet reports them that is well.
-fn conditions() -> Value {
+/// As a kubelet reports them that is well, but for this condition Ready.
+fn conditions(ready: &str) -> Value {
     let now = Timestamp::now();
+    let changed = if ready == "True" {
+        json!("2026-01-01T00:00:00Z")
+    } else {
+        json!(now)
+    };
     let of = ["MemoryPressure", "DiskPressure", "PIDPressure", "Ready"].map(|of| {
         let (status, reason) = if of == "Ready" {
-            ("True", "KubeletReady")
+            (ready, "KubeletReady")
         } else {
             ("False", "KubeletHasSufficient")
         };
         json!({"type": of, "status": status, "reason": reason, "message": "kubelet is posting ready status",
-            "lastHeartbeatTime": now, "lastTransitionTime": "2026-01-01T00:00:00Z"})
+            "lastHeartbeatTime": now, "lastTransitionTime": changed})
     });
     json!(of)
 }

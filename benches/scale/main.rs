@@ -1,5 +1,5 @@
 //! What the daemon costs among many hosts: memory at rest and at its peak, the time until it may decide and the
-//! processor's until it rests, and the processor's for each report of a healthy Node.
+//! processor's until it rests, and the processor's for each report of a healthy Node and for each Node that is lost.
 //!
 //! `make scale-bench HOSTS="100 1000 10000"`. etcd and the API server are real; Nodes are of realistic size (50 images,
 //! 60 labels). BMCs are not asked. The last lines are for machines, one JSON object for each number of hosts.
@@ -13,6 +13,7 @@
 
 mod fleet;
 mod process;
+mod table;
 
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,9 @@ use self::process::Usage;
 const PROGRAM: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 /// Reports that are made to measure what one costs.
 const REPORTS: usize = 2_000;
+/// Nodes that fall silent together, a tenth of the hosts and no more than this. Nobody is powered off for it: the hosts
+/// have been unhealthy for less than their health checks ask.
+const LOST: usize = 1_000;
 /// A daemon that used less of a processor than this in [`LOOK`] rests.
 const REST: Duration = Duration::from_millis(10);
 const LOOK: Duration = Duration::from_secs(1);
@@ -42,6 +46,7 @@ struct Measured {
     at_rest: Usage,
     per_report: Duration,
     after_reports: Usage,
+    per_lost: Duration,
     /// The most memory of the first process that ever saw these hosts, which writes to each endpoint.
     first_peak: u64,
 }
@@ -59,17 +64,18 @@ fn main() -> Result<()> {
     }
     let runtime = tokio::runtime::Runtime::new()?;
     let mut all = Vec::new();
-    println!(
-        "{:>8} {:>10} {:>10} {:>12} {:>12} {:>12} {:>14}",
-        "hosts", "decides", "CPU start", "rests after", "RSS at rest", "RSS peak", "CPU / report"
-    );
+    println!("{}", table::HEAD);
     for hosts in sizes {
         let measured = runtime.block_on(measure(hosts))?;
-        print_row(&measured);
+        println!("{}", table::row(&measured));
         all.push(measured);
     }
+    let binary = std::fs::metadata(PROGRAM)?.len();
+    for line in table::goals(&all, binary) {
+        println!("{line}");
+    }
     for measured in &all {
-        println!("{}", for_machines(measured));
+        println!("{}", table::for_machines(measured));
     }
     Ok(())
 }
@@ -104,6 +110,13 @@ async fn measure(hosts: usize) -> Result<Measured> {
     rests(&daemon).await?;
     let after_reports = process::usage(daemon.pid())?;
     let used = after_reports.cpu.saturating_sub(before.cpu);
+
+    let lost = LOST.min(hosts / 10).max(1);
+    fleet.fall_silent(lost).await?;
+    rests(&daemon).await?;
+    let for_lost = process::usage(daemon.pid())?
+        .cpu
+        .saturating_sub(after_reports.cpu);
     drop(daemon);
     cluster.stop().await?;
     Ok(Measured {
@@ -114,6 +127,7 @@ async fn measure(hosts: usize) -> Result<Measured> {
         at_rest,
         per_report: used / u32::try_from(REPORTS)?,
         after_reports,
+        per_lost: for_lost / u32::try_from(lost)?,
         first_peak,
     })
 }
@@ -148,35 +162,4 @@ async fn rests(daemon: &ChildDaemon) -> Result<(Usage, Duration)> {
         last = now;
         ensure!(began.elapsed() < PATIENCE, "it does not come to rest");
     }
-}
-
-fn print_row(measured: &Measured) {
-    println!(
-        "{:>8} {:>8.2} s {:>8.2} s {:>10.1} s {:>8.1} MiB {:>8.1} MiB {:>11.3} ms",
-        measured.hosts,
-        measured.decides_after.as_secs_f64(),
-        measured.start.cpu.as_secs_f64(),
-        measured.rests_after.as_secs_f64(),
-        mebibytes(measured.at_rest.resident),
-        mebibytes(measured.after_reports.peak),
-        measured.per_report.as_secs_f64() * 1_000.0,
-    );
-}
-
-fn for_machines(measured: &Measured) -> serde_json::Value {
-    json!({
-        "hosts": measured.hosts,
-        "decidesAfterSeconds": measured.decides_after.as_secs_f64(),
-        "startCpuSeconds": measured.start.cpu.as_secs_f64(),
-        "restsAfterSeconds": measured.rests_after.as_secs_f64(),
-        "residentBytes": measured.at_rest.resident,
-        "residentAfterReportsBytes": measured.after_reports.resident,
-        "peakBytes": measured.after_reports.peak,
-        "peakOfFirstStartBytes": measured.first_peak,
-        "cpuSecondsPerReport": measured.per_report.as_secs_f64(),
-    })
-}
-
-fn mebibytes(bytes: u64) -> f64 {
-    bytes as f64 / 1_048_576.0
 }

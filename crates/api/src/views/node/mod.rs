@@ -175,7 +175,14 @@ impl Node {
 
     /// Whether this version says nothing else than another but that a kubelet reported once more.
     pub fn says_the_same_as(&self, other: &Self) -> bool {
-        let (Self { metadata, spec, status }, others) = (self, &other.status);
+        let (
+            Self {
+                metadata,
+                spec,
+                status,
+            },
+            others,
+        ) = (self, &other.status);
         let NodeStatusView {
             conditions,
             node_info,
@@ -320,12 +327,15 @@ fn is_same_but_version(one: &ObjectMeta, other: &ObjectMeta) -> bool {
         )
         && (name, namespace, uid, generation)
             == (&other.name, &other.namespace, &other.uid, &other.generation)
-        && (creation_timestamp, deletion_timestamp, deletion_grace_period_seconds)
-            == (
-                &other.creation_timestamp,
-                &other.deletion_timestamp,
-                &other.deletion_grace_period_seconds,
-            )
+        && (
+            creation_timestamp,
+            deletion_timestamp,
+            deletion_grace_period_seconds,
+        ) == (
+            &other.creation_timestamp,
+            &other.deletion_timestamp,
+            &other.deletion_grace_period_seconds,
+        )
         && (generate_name, managed_fields, self_link)
             == (&other.generate_name, &other.managed_fields, &other.self_link)
 }

@@ -7,12 +7,12 @@ use proptest::prelude::*;
 
 use super::generators::{at_most, check, checks, dialect, limit, machine, machines};
 use super::objects::{cluster, counts, now, rules, worker};
+use crate::checker::machine_health::{MachineHealth, unsaid};
+use crate::checker::pass::outcome;
 use crate::facts::{Lookup, NodeCondition, Obstacle};
 use crate::health::UnhealthyCondition;
 use crate::health::dialect::Dialect;
 use crate::health::limit::{Amount, Limit};
-use crate::checker::machine_health::{MachineHealth, unsaid};
-use crate::checker::pass::outcome;
 use crate::health::overlap::{Check, Evaluation, around, evaluate, select};
 use crate::health::rules::{DEFAULT_NODE_STARTUP_TIMEOUT, Rules};
 use crate::health::target::{MachineState, NodeState, Readiness, Target};
