@@ -240,7 +240,8 @@ impl Attempt<'_> {
             Api::<PowerCycleRemediation>::namespaced(self.owner.client.clone(), &self.namespace);
         let asks = |object: Option<&PowerCycleRemediation>| {
             object.map(world::journal).is_some_and(|journal| {
-                journal.phase == Phase::AwaitingConfirmation
+                // One that was told so for as long as it may be held up has failed by now.
+                [Phase::AwaitingConfirmation, Phase::Failed].contains(&journal.phase)
                     || journal.reason == Reason::HostAmbiguous.as_str()
             })
         };
