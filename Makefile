@@ -102,6 +102,11 @@ simulator-bench: ## Measure how long fleets of BMCs take to start, and how much 
 	@cargo build --release --bin bmc-simulator
 	@bmc-simulator/bench.sh $(HOSTS)
 
+.PHONY: bench
+bench: prerequisites ## Measure everything and print it beside the goals, and into target/bench.json (minutes; BENCHES="report scale")
+	@cargo build --release --bin baremetal-remediator --bin bmc-simulator
+	@benches/run.py $(BENCHES)
+
 .PHONY: scale-bench
 scale-bench: prerequisites ## Memory and processor time of the daemon among many hosts (HOSTS="100 1000 10000")
 	@cargo build --release --bin baremetal-remediator

@@ -1,9 +1,16 @@
 //! The same job on the same BMC in the same run: fence_redfish, fence_ipmilan, ipmipower and we switch a host
-//! off, wait until that is certain, and switch it on. Prints time, requests and TLS handshakes side by side.
+//! off, wait until that is certain, and switch it on. Prints time, processor, requests and TLS handshakes side by side.
 //!
 //! `make fencing-bench`. Every one runs as a program, started anew for each job.
 
-#![allow(clippy::print_stdout, reason = "it prints what it measured")]
+#![allow(
+    clippy::print_stdout,
+    clippy::arithmetic_side_effects,
+    clippy::cast_precision_loss,
+    reason = "it prints what it measured"
+)]
+
+mod figure;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,6 +18,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use bmc_simulator::{Counters, Delays, Host, HostSpec, IpmiSpec, Power, Simulator};
+
+use self::figure::Figure;
 
 const USERNAME: &str = "admin";
 /// Of a simulated BMC that lives as long as this program.
@@ -32,6 +41,8 @@ struct Tool {
 /// What one job took.
 struct Cost {
     time: Duration,
+    /// The processor's time of the program.
+    cpu: Duration,
     requests: u64,
     handshakes: u64,
 }
@@ -42,10 +53,10 @@ fn main() -> Result<()> {
     let host = simulator.host("bench")?;
     println!("off takes the host {OFF_TAKES:?}, on {ON_TAKES:?}; requests over IPMI are datagrams");
     println!(
-        "{:<26} {:>4} {:>9} {:>9} {:>11}",
-        "", "", "time", "requests", "handshakes"
+        "{:<26} {:>4} {:>9} {:>9} {:>9} {:>11}",
+        "", "", "time", "CPU", "requests", "handshakes"
     );
-    let mut off_times = Vec::new();
+    let mut costs = Vec::new();
     for tool in tools(&host)? {
         if Command::new(&tool.program)
             .arg("--help")
@@ -60,25 +71,84 @@ fn main() -> Result<()> {
         let off = job(&tool, tool.off, &host)?;
         ensure!(host.truth().power == Power::Off, "{} left the host on", tool.name);
         show(tool.name, "off", &off);
-        off_times.push((tool.name, off.time));
-        show(tool.name, "on", &job(&tool, tool.on, &host)?);
+        let on = job(&tool, tool.on, &host)?;
+        show(tool.name, "on", &on);
+        costs.push((tool.name, off, on));
         runtime.block_on(host.wait_for(|now| now.truth.power == Power::On))?;
     }
-    let time_of = |wanted: &str| {
-        off_times
-            .iter()
-            .find(|(name, _)| *name == wanted)
-            .map(|(_, time)| time.as_secs_f64())
-    };
+    for figure in figures(&costs) {
+        println!("{}", figure.line());
+    }
+    Ok(())
+}
+
+/// Ours beside theirs, where both are there.
+fn figures(costs: &[(&str, Cost, Cost)]) -> Vec<Figure> {
+    let of = |wanted: &str| costs.iter().find(|(name, ..)| *name == wanted);
+    let (mut figures, host) = (Vec::new(), OFF_TAKES.as_secs_f64());
     for (ours, theirs) in [
         ("ours, Redfish", "fence_redfish"),
         ("ours, IPMI", "fence_ipmilan"),
     ] {
-        if let (Some(our_time), Some(their_time)) = (time_of(ours), time_of(theirs)) {
-            println!("confirmed Off, {ours} : {theirs} = {:.2}", our_time / their_time);
-        }
+        let (Some((_, off, on)), Some((_, their_off, their_on))) = (of(ours), of(theirs)) else {
+            continue;
+        };
+        let what = |what: &str| format!("{what}, {ours}");
+        let beyond = |cost: &Cost| cost.time.as_secs_f64() - host;
+        figures.push(
+            Figure::new(
+                what("until Off is proven, beyond what the host takes"),
+                beyond(off),
+                "s",
+            )
+            .at_most(1.1)
+            .beside(format!("{:.2} s, {theirs}", beyond(their_off))),
+        );
+        let both = |off: &Cost, on: &Cost| (off.cpu + on.cpu).as_secs_f64();
+        figures.push(
+            Figure::new(
+                what("processor, off and on, to that of the other"),
+                both(off, on) / both(their_off, their_on),
+                "",
+            )
+            .at_most(0.1)
+            .beside(theirs),
+        );
+        figures.push(
+            Figure::new(
+                what("requests, off and on"),
+                (off.requests + on.requests) as f64,
+                "",
+            )
+            .beside(format!("{}, {theirs}", their_off.requests + their_on.requests)),
+        );
+        figures.push(
+            Figure::new(
+                what("TLS handshakes, off and on"),
+                (off.handshakes + on.handshakes) as f64,
+                "",
+            )
+            .beside(format!(
+                "{}, {theirs}",
+                their_off.handshakes + their_on.handshakes
+            )),
+        );
     }
-    Ok(())
+    figures
+}
+
+/// The processor's time of all children so far, in user mode and in the kernel: `/proc/self/stat`, fields 16 and 17, in
+/// ticks of which a second has a hundred (proc(5)).
+fn children() -> Result<Duration> {
+    let stat = std::fs::read_to_string("/proc/self/stat")?;
+    let (_, fields) = stat.rsplit_once(')').context("no name in stat")?;
+    let ticks: Vec<u64> = fields
+        .split_whitespace()
+        .skip(13)
+        .take(2)
+        .map(str::parse)
+        .collect::<Result<_, _>>()?;
+    Ok(Duration::from_millis(ticks.iter().sum::<u64>() * 10))
 }
 
 async fn start() -> Result<Simulator> {
@@ -189,7 +259,7 @@ fn tools(host: &Host) -> Result<Vec<Tool>> {
 }
 
 fn job(tool: &Tool, verb: &[&str], host: &Host) -> Result<Cost> {
-    let before = host.counters();
+    let (before, cpu) = (host.counters(), children()?);
     let begun = Instant::now();
     // Ours takes the subcommand first, the others take options in any order.
     let ended = Command::new(&tool.program)
@@ -212,6 +282,7 @@ fn job(tool: &Tool, verb: &[&str], host: &Host) -> Result<Cost> {
     };
     Ok(Cost {
         time,
+        cpu: children()?.saturating_sub(cpu),
         requests: requests(&after).saturating_sub(requests(&before)),
         handshakes: after.tls_handshakes.saturating_sub(before.tls_handshakes),
     })
@@ -219,8 +290,9 @@ fn job(tool: &Tool, verb: &[&str], host: &Host) -> Result<Cost> {
 
 fn show(name: &str, verb: &str, cost: &Cost) {
     println!(
-        "{name:<26} {verb:>4} {:>7.2} s {:>9} {:>11}",
+        "{name:<26} {verb:>4} {:>7.2} s {:>7.2} s {:>9} {:>11}",
         cost.time.as_secs_f64(),
+        cost.cpu.as_secs_f64(),
         cost.requests,
         cost.handshakes
     );

@@ -10,8 +10,11 @@
 #![allow(
     clippy::print_stdout,
     clippy::expect_used,
+    clippy::cast_precision_loss,
     reason = "it prints what it measured, and says what failed"
 )]
+
+mod figure;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -28,6 +31,8 @@ use remediator_bmc::{
     Urgency,
 };
 use serde_json::Value;
+
+use self::figure::Figure;
 
 const ROUNDS: usize = 60;
 /// How long good BMCs take to answer, in milliseconds.
@@ -107,11 +112,18 @@ fn compare(folder: &Path) -> Result<()> {
                 quantile(run, 99)
             );
         }
-        println!(
-            "p99, beside : alone = {:.2}; resident memory {before} KiB before, {after} KiB after, {} KiB more",
-            quantile(&beside, 99) / quantile(&alone, 99),
-            after.saturating_sub(before)
-        );
+        let of = |what: &str, measured, unit| {
+            Figure::new(
+                format!("{what}, BMCs that answer after {answer} ms"),
+                measured,
+                unit,
+            )
+        };
+        let ratio = quantile(&beside, 99) / quantile(&alone, 99);
+        let ratio = of("p99 beside 100 hostile BMCs to p99 alone", ratio, "").at_most(1.1);
+        let more = after.saturating_sub(before) as f64 / 1_024.0;
+        let more = of("memory for 100 hostile BMCs", more, "MiB").at_most(8.0);
+        println!("{}\n{}", ratio.line(), more.line());
     }
     Ok(())
 }

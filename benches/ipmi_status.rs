@@ -5,6 +5,8 @@
 
 #![allow(clippy::print_stdout, reason = "it prints what it measured")]
 
+mod figure;
+
 use std::collections::BTreeMap;
 use std::io::BufRead as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -18,6 +20,8 @@ use remediator_bmc::{
     AllowedNetworks, AuthMethod, Bmc, BmcTarget, Credentials, Protocol, ServerTrust, TransportSecurity,
 };
 use remediator_core::power::PowerState;
+
+use self::figure::Figure;
 
 const USERNAME: &str = "admin";
 /// Of simulated BMCs that live as long as this program.
@@ -58,11 +62,41 @@ fn main() -> Result<()> {
     report("driver", &ours);
     report("ipmipower", &theirs);
 
+    let best = |runs: &[Run]| {
+        runs.iter()
+            .map(|run| run.answered)
+            .min()
+            .unwrap_or_default()
+            .as_secs_f64()
+    };
+    if !theirs.is_empty() {
+        let ratio = best(&ours) / best(&theirs);
+        let figure = Figure::new(
+            format!("IPMI status of {bmcs} BMCs, time to that of the other"),
+            ratio,
+            "",
+        );
+        println!(
+            "{}",
+            figure
+                .at_most(1.0)
+                .beside(format!("ipmipower, {:.2} s", best(&theirs)))
+                .line()
+        );
+    }
     println!("the same with {hung} of them hanging");
     for host in simulator.hosts().iter().take(hung) {
         host.inject(IpmiFault::LoseRequest)?;
     }
-    report("driver", &[client.block_on(driver(&addresses))?]);
+    let beside = client.block_on(driver(&addresses))?;
+    let delayed = beside.answered.as_secs_f64() / best(&ours);
+    report("driver", &[beside]);
+    let figure = Figure::new(
+        format!("the same beside {hung} that hang, to the time without"),
+        delayed,
+        "",
+    );
+    println!("{}", figure.line());
     report(
         "ipmipower",
         &ipmipower(&addresses)?.into_iter().collect::<Vec<_>>(),

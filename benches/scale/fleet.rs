@@ -3,7 +3,6 @@
 use anyhow::{Context as _, Result};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use harness::Cluster;
-use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
 use kube::Client;
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
@@ -11,9 +10,10 @@ use kube::core::{ApiResource, GroupVersionKind};
 use remediator_api::{BMCEndpoint, keys};
 use serde_json::{Value, json};
 
+use crate::node::{NAMESPACE, conditions, name, node, uuid};
+
 /// Objects that are made at once.
 const AT_ONCE: usize = 64;
-const NAMESPACE: &str = "openshift-machine-api";
 /// Hosts of a MachineHealthCheck.
 const CHECKED: usize = 100;
 
@@ -101,10 +101,6 @@ fn machine_api(client: &Client, kind: &str) -> Api<DynamicObject> {
     Api::namespaced_with(client.clone(), NAMESPACE, &ApiResource::from_gvk(&kind))
 }
 
-fn name(host: usize) -> String {
-    format!("worker-{host:05}.rack-{:03}.example.com", host / 40)
-}
-
 fn machine(host: usize) -> Value {
     json!({
         "apiVersion": "machine.openshift.io/v1beta1", "kind": "Machine",
@@ -142,79 +138,4 @@ fn check(number: usize) -> Value {
                 {"type": "Ready", "status": "Unknown", "timeout": "300s"},
             ]},
     })
-}
-
-fn uuid(host: usize) -> String {
-    format!("4c4c4544-0042-3510-8052-{host:012x}")
-}
-
-fn node(host: usize) -> Value {
-    let mut labels: serde_json::Map<String, Value> = (0..54)
-        .map(|label| {
-            (
-                format!("feature.node.example.com/cpu-feature-{label}"),
-                json!("true"),
-            )
-        })
-        .collect();
-    labels.extend([
-        ("kubernetes.io/hostname".to_owned(), json!(name(host))),
-        (
-            "topology.kubernetes.io/zone".to_owned(),
-            json!(format!("zone-{}", host % 10)),
-        ),
-    ]);
-    let digest = |image: usize| {
-        format!(
-            "quay.example.com/release/component-{image}@sha256:{:064x}",
-            image + 1
-        )
-    };
-    let images: Vec<Value> = (0..50)
-        .map(|image| {
-            json!({"names": [digest(image), format!("quay.example.com/release/component-{image}:v1")],
-            "sizeBytes": 123_456_789})
-        })
-        .collect();
-    json!({
-        "apiVersion": "v1", "kind": "Node",
-        "metadata": {"name": name(host), "labels": labels, "annotations": {
-            "machine.openshift.io/machine": format!("{NAMESPACE}/{}", name(host)),
-            "volumes.kubernetes.io/controller-managed-attach-detach": "true",
-        }},
-        "spec": {},
-        "status": {
-            "capacity": {"cpu": "64", "memory": "527952412Ki", "pods": "250"},
-            "allocatable": {"cpu": "63500m", "memory": "526801436Ki", "pods": "250"},
-            "addresses": [{"type": "InternalIP", "address": "192.0.2.1"}, {"type": "Hostname", "address": name(host)}],
-            "conditions": conditions("True"),
-            "images": images,
-            "nodeInfo": {
-                "architecture": "amd64", "bootID": uuid(host), "containerRuntimeVersion": "cri-o://1.33.1",
-                "kernelVersion": "5.14.0-570.el9.x86_64", "kubeProxyVersion": "", "kubeletVersion": "v1.33.2",
-                "machineID": format!("{host:032x}"), "operatingSystem": "linux", "osImage": "Red Hat Enterprise Linux CoreOS",
-                "systemUUID": uuid(host),
-            },
-        },
-    })
-}
-
-/// As a kubelet reports them that is well, but for this condition Ready.
-fn conditions(ready: &str) -> Value {
-    let now = Timestamp::now();
-    let changed = if ready == "True" {
-        json!("2026-01-01T00:00:00Z")
-    } else {
-        json!(now)
-    };
-    let of = ["MemoryPressure", "DiskPressure", "PIDPressure", "Ready"].map(|of| {
-        let (status, reason) = if of == "Ready" {
-            (ready, "KubeletReady")
-        } else {
-            ("False", "KubeletHasSufficient")
-        };
-        json!({"type": of, "status": status, "reason": reason, "message": "kubelet is posting ready status",
-            "lastHeartbeatTime": now, "lastTransitionTime": changed})
-    });
-    json!(of)
 }

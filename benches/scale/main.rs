@@ -2,7 +2,8 @@
 //! processor's until it rests, and the processor's for each report of a healthy Node and for each Node that is lost.
 //!
 //! `make scale-bench HOSTS="100 1000 10000"`. etcd and the API server are real; Nodes are of realistic size (50 images,
-//! 60 labels). BMCs are not asked. The last lines are for machines, one JSON object for each number of hosts.
+//! 60 labels). BMCs are not asked. The last lines are for machines: the figures that there are goals for, and what was
+//! measured among each number of hosts.
 
 #![allow(
     clippy::print_stdout,
@@ -11,7 +12,11 @@
     reason = "it prints what it measured"
 )]
 
+#[path = "../figure/mod.rs"]
+mod figure;
 mod fleet;
+#[path = "../node/mod.rs"]
+mod node;
 mod process;
 mod table;
 
@@ -71,8 +76,8 @@ fn main() -> Result<()> {
         all.push(measured);
     }
     let binary = std::fs::metadata(PROGRAM)?.len();
-    for line in table::goals(&all, binary) {
-        println!("{line}");
+    for figure in table::figures(&all, binary) {
+        println!("{}", figure.line());
     }
     for measured in &all {
         println!("{}", table::for_machines(measured));

@@ -1,8 +1,11 @@
 //! What was measured, for people and for machines, beside the goals.
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use crate::Measured;
+use crate::figure::Figure;
 
 pub(crate) const HEAD: &str = "   hosts  decides  CPU start  rests after   RSS at rest  peak, first start  CPU / report  CPU / lost Node";
 
@@ -22,82 +25,73 @@ pub(crate) fn row(measured: &Measured) -> String {
     )
 }
 
-/// The goals beside what was measured, a line each.
-pub(crate) fn goals(all: &[Measured], binary: u64) -> Vec<String> {
-    let mut lines = vec![format!("{:<58} {:>12} {:>12}", "", "goal", "measured")];
-    let mut line = |what: String, goal: &str, found: String| {
-        lines.push(format!("{what:<58} {goal:>12} {found:>12}"));
-    };
-    for one in all {
-        let hosts = one.hosts;
-        let resident = one.at_rest.resident as f64;
-        let most = match hosts {
-            ..=100 => Some("12 MiB"),
-            10_000 => Some("32 MiB"),
-            _ => None,
-        };
-        if let Some(most) = most {
-            line(
-                format!("memory at rest, {hosts} hosts"),
-                most,
-                format!("{:.1} MiB", resident / MEBIBYTE),
-            );
-        }
-        line(
-            format!("peak of a start : at rest, {hosts} hosts"),
-            "1.30",
-            format!("{:.2}", one.start.peak as f64 / resident),
-        );
-        line(
-            format!("processor for a report of a healthy Node, {hosts} hosts"),
-            "0.050 ms",
-            format!("{:.3} ms", one.per_report.as_secs_f64() * 1_000.0),
-        );
-        if hosts == 10_000 {
-            line(
-                format!("from the start until it decides, {hosts} hosts"),
-                "5.0 s",
-                format!("{:.1} s", one.decides_after.as_secs_f64()),
-            );
-            line(
-                format!("from there until it rests, {hosts} hosts"),
-                "1.0 s",
-                format!("{:.1} s", one.rests_after.as_secs_f64()),
-            );
-        }
-    }
+/// The figures that there are goals for.
+pub(crate) fn figures(all: &[Measured], binary: u64) -> Vec<Figure> {
+    let mut figures: Vec<Figure> = all.iter().flat_map(of_one).collect();
     if let (Some(few), Some(many)) = (all.first(), all.last())
         && few.hosts < many.hosts
     {
-        let more = (many.hosts - few.hosts) as f64;
-        let slope = (many.at_rest.resident as f64 - few.at_rest.resident as f64) / more / 1_024.0;
-        line(
-            "memory for each host".to_owned(),
-            "2.0 KiB",
-            format!("{slope:.1} KiB"),
-        );
-        let exponent = |few_cost: f64, many_cost: f64| {
-            (many_cost / few_cost).ln() / (many.hosts as f64 / few.hosts as f64).ln()
-        };
-        let cpu = exponent(few.start.cpu.as_secs_f64(), many.start.cpu.as_secs_f64());
-        line(
-            "scaling exponent of a start".to_owned(),
-            "1.05",
-            format!("{cpu:.2}"),
-        );
-        let report = exponent(few.per_report.as_secs_f64(), many.per_report.as_secs_f64());
-        line(
-            "scaling exponent of a report".to_owned(),
-            "0.10",
-            format!("{report:.2}"),
-        );
+        figures.extend(slopes(few, many));
     }
-    line(
-        "program as it is built here".to_owned(),
-        "15.0 MiB",
-        format!("{:.1} MiB", binary as f64 / MEBIBYTE),
-    );
-    lines
+    let binary = binary as f64 / MEBIBYTE;
+    figures.push(Figure::new("program as it is built here", binary, "MiB").at_most(15.0));
+    figures
+}
+
+fn of_one(one: &Measured) -> Vec<Figure> {
+    let hosts = one.hosts;
+    let of = |what: &str, measured, unit| Figure::new(format!("{what}, {hosts} hosts"), measured, unit);
+    let resident = one.at_rest.resident as f64;
+    let memory = of("memory at rest", resident / MEBIBYTE, "MiB");
+    let mut figures = vec![
+        match hosts {
+            ..=100 => memory.at_most(12.0),
+            10_000 => memory
+                .at_most(32.0)
+                .beside("312 MiB, a typed cache of Nodes alone"),
+            _ => memory,
+        },
+        of("peak of a start : at rest", one.start.peak as f64 / resident, "").at_most(1.3),
+        of(
+            "processor for a report of a healthy Node",
+            milliseconds(one.per_report),
+            "ms",
+        )
+        .at_most(0.05),
+        of(
+            "processor for a Node that is lost",
+            milliseconds(one.per_lost),
+            "ms",
+        ),
+    ];
+    if hosts == 10_000 {
+        let (decides, rests) = (one.decides_after.as_secs_f64(), one.rests_after.as_secs_f64());
+        figures.push(of("from the start until it decides", decides, "s").at_most(5.0));
+        figures.push(of("from there until it rests", rests, "s").at_most(1.0));
+        // A kubelet of a healthy Node reports every five minutes (Kubernetes, `nodeStatusReportFrequency`).
+        let share = one.per_report.as_secs_f64() * hosts as f64 / 300.0 * 100.0;
+        figures.push(of("share of a core, nothing happens", share, "%").at_most(2.0));
+    }
+    figures
+}
+
+/// How the figures grow from few hosts to many.
+fn slopes(few: &Measured, many: &Measured) -> Vec<Figure> {
+    let more = (many.hosts - few.hosts) as f64;
+    let memory = (many.at_rest.resident as f64 - few.at_rest.resident as f64) / more / 1_024.0;
+    let exponent = |of: fn(&Measured) -> Duration| {
+        let cost = of(many).as_secs_f64() / of(few).as_secs_f64();
+        cost.ln() / (many.hosts as f64 / few.hosts as f64).ln()
+    };
+    vec![
+        Figure::new("memory for each host", memory, "KiB").at_most(2.0),
+        Figure::new("scaling exponent of a start", exponent(|one| one.start.cpu), "").at_most(1.05),
+        Figure::new("scaling exponent of a report", exponent(|one| one.per_report), "").at_most(0.1),
+    ]
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1_000.0
 }
 
 pub(crate) fn for_machines(measured: &Measured) -> serde_json::Value {

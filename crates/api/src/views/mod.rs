@@ -18,8 +18,47 @@ pub use openshift_config::{FeatureGate, OpenShiftNetwork};
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use serde::de::{Deserialize as _, DeserializeOwned, Deserializer};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, Deserializer};
+
+/// Reads metadata without what nobody reads of a Node: who wrote which of its fields is a third of its text.
+fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D::Error> {
+    /// The fields of ObjectMeta that are kept.
+    /// Source: k8s.io/apimachinery `pkg/apis/meta/v1/types.go`.
+    #[derive(Default, Deserialize)]
+    #[serde(rename_all = "camelCase", default)]
+    struct Kept {
+        annotations: Option<BTreeMap<String, String>>,
+        creation_timestamp: Option<Time>,
+        deletion_grace_period_seconds: Option<i64>,
+        deletion_timestamp: Option<Time>,
+        finalizers: Option<Vec<String>>,
+        generation: Option<i64>,
+        labels: Option<BTreeMap<String, String>>,
+        name: Option<String>,
+        namespace: Option<String>,
+        owner_references: Option<Vec<OwnerReference>>,
+        resource_version: Option<String>,
+        uid: Option<String>,
+    }
+    let kept = Kept::deserialize(deserializer)?;
+    Ok(ObjectMeta {
+        annotations: kept.annotations,
+        creation_timestamp: kept.creation_timestamp,
+        deletion_grace_period_seconds: kept.deletion_grace_period_seconds,
+        deletion_timestamp: kept.deletion_timestamp,
+        finalizers: kept.finalizers,
+        generation: kept.generation,
+        labels: kept.labels,
+        name: kept.name,
+        namespace: kept.namespace,
+        owner_references: kept.owner_references,
+        resource_version: kept.resource_version,
+        uid: kept.uid,
+        ..ObjectMeta::default()
+    })
+}
 
 /// Drops from metadata what no decision reads, so that caches stay small.
 pub fn narrow(metadata: &mut ObjectMeta, annotations_kept: &[&str], labels_kept: LabelsKept<'_>) {

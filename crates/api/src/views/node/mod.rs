@@ -26,7 +26,8 @@ use remediator_core::machine_api::MachineApi;
 #[derive(Resource, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[resource(inherit = k8s_openapi::api::core::v1::Node)]
 pub struct Node {
-    /// Metadata.
+    /// Metadata, but for who wrote which field.
+    #[serde(deserialize_with = "super::metadata")]
     pub metadata: ObjectMeta,
     /// Spec.
     #[serde(default)]
