@@ -5,8 +5,9 @@ use bmc_simulator::Change;
 use harness::kubelet::{NodeTemplate, ScriptedKubelet};
 use harness::process::Signal;
 use harness::{AUDITED_GROUP, AuditEvent, ControlPlane, Cursor, Options};
+use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::api::rbac::v1::ClusterRoleBinding;
-use kube::api::{Api, PostParams};
+use kube::api::{Api, DeleteParams, PostParams};
 use remediator_core::phase::{Phase, Reason};
 use serde_json::json;
 use world::{cluster_api, truth};
@@ -77,6 +78,31 @@ async fn an_api_that_hangs_while_the_host_is_off_does_not_keep_it_off() -> world
         .context("the host stays off")??;
 
     workload.signal("kube-apiserver", Signal::Cont)?;
+    world.is_untainted(host, LONG).await?;
+    assert_eq!(host.transitions(), (1, 1));
+    Ok(())
+}
+
+/// What leads to the Node is gone while the host is off: the host is brought back, and the Node is cleaned up once
+/// there is a way to it again.
+#[tokio::test]
+async fn a_host_comes_back_whose_cluster_kubeconfig_and_machine_are_gone() -> world::Outcome {
+    let world = world_of("capi-gone", cluster_api::options("blue")).await?;
+    leads_to_the_workload(&world, "blue").await?;
+    let host = &world.hosts[0];
+    is_being_released(&world, checked(&world).await?, "20s").await?;
+    let gone = DeleteParams::default();
+    let secrets = Api::<Secret>::namespaced(world.client.clone(), &world.namespace);
+    secrets.delete("blue-kubeconfig", &gone).await?;
+    cluster_api::clusters(&world).delete("blue", &gone).await?;
+    cluster_api::machines(&world).delete(&host.name, &gone).await?;
+    let on = host.bmc.wait_for(|_| host.transitions() == (1, 1));
+    tokio::time::timeout(LONG, on)
+        .await
+        .context("the host stays off")??;
+
+    cluster_api::create_cluster(&world, "blue").await?;
+    leads_to_the_workload(&world, "blue").await?;
     world.is_untainted(host, LONG).await?;
     assert_eq!(host.transitions(), (1, 1));
     Ok(())
