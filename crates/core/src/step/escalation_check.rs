@@ -41,16 +41,23 @@ impl Step<'_> {
     ) -> Result<&'a Machine, NotEscalated> {
         let name = subject.machine.as_deref().unwrap_or_default();
         let done = |how: &str| Err(NotEscalated::Done(format!("Machine {name} {how}")));
+        // A deletion that was done and not answered is in the cache before it is in the next live check.
+        for objects in [&live.objects, &self.facts.objects] {
+            match &objects.machine {
+                Lookup::Absent => return done("is gone"),
+                Lookup::Present(machine) if Some(&machine.uid) != subject.machine_uid.as_ref() => {
+                    return done("was replaced");
+                }
+                Lookup::Present(machine) if machine.state.deleting => return done("is being deleted"),
+                Lookup::Present(_) | Lookup::Unreadable(_) => {}
+            }
+        }
         let machine = match &live.objects.machine {
+            Lookup::Present(machine) => machine,
             Lookup::Absent => return done("is gone"),
             Lookup::Unreadable(detail) => {
                 return Err(Obstacle::new(Reason::MachineUnreadable, detail).into());
             }
-            Lookup::Present(machine) if Some(&machine.uid) != subject.machine_uid.as_ref() => {
-                return done("was replaced");
-            }
-            Lookup::Present(machine) if machine.state.deleting => return done("is being deleted"),
-            Lookup::Present(machine) => machine,
         };
         machine_may_go(machine).map_err(NotEscalated::Barred)?;
         // What the caches know since the live check counts, too.
