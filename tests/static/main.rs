@@ -8,6 +8,7 @@ mod image;
 mod invariants;
 mod manifests;
 mod monitoring;
+mod olm;
 mod rooms;
 mod settings;
 
