@@ -66,7 +66,7 @@ mutants: ## Drop a check or swap an order of the protocol, one at a time, and de
 	@tests/mutants.py --share '$(or $(SHARE),1/1)' --only '$(ONLY)'
 
 .PHONY: manifests
-manifests: ## Write the CustomResourceDefinitions into deploy/crds, deploy/install.yaml and docs/api.md
+manifests: ## Write the CustomResourceDefinitions into deploy/crds, deploy/install.yaml, deploy/olm/manifests and docs/api.md
 	cargo run --quiet --bin baremetal-remediator -- manifests --out deploy/crds
 	tests/deploy/render.sh
 	WRITE_REFERENCE=1 cargo test --quiet --test static the_reference_is_what_the_definitions_say
@@ -83,7 +83,7 @@ foreign-crds: ## Fetch the CustomResourceDefinitions of metal3 and Cluster API
 	@$(FOREIGN_CRDS) >/dev/null
 
 .PHONY: deploy-tools
-deploy-tools: ## Build kustomize, Helm, promtool and linters, which judge deploy/ (minutes the first time)
+deploy-tools: ## Build kustomize, Helm, promtool, linters and validators, which judge deploy/ (minutes the first time)
 	@$(DEPLOY_TOOLS) >/dev/null
 	@$(PROMTOOL) >/dev/null
 

@@ -192,6 +192,7 @@ components:
   - ../deploy/components/node-deletion
   - ../deploy/components/machine-deletion
   - ../deploy/components/medik8s-leases
+  - ../deploy/components/monitoring
   - ../deploy/components/network-policy
 images: [{name: baremetal-remediator, newName: registry.example.com/it, newTag: 1.2.3}]
 ";
@@ -209,6 +210,7 @@ resources: [../../deploy/per-namespace/bmc-credentials, ../../deploy/per-namespa
         "--set=bmcNamespaces={metal},image.repository=registry.example.com/it,image.tag=1.2.3",
         "--set=networkPolicy.enabled=true,networkPolicy.apiServers={192.0.2.0/24}",
         "--set=networkPolicy.bmcs={198.51.100.0/24}",
+        "--set=monitoring.podMonitor=true,monitoring.prometheusRule=true,monitoring.dashboard=true",
     ];
     chart_is(&options, kustomize(place.join("mine"))?)
 }
@@ -225,6 +227,28 @@ fn the_chart_installs_into_the_namespace_of_its_release() -> Result<()> {
 }
 
 #[test]
+fn each_value_of_monitoring_makes_one_object_with_the_labels_that_prometheus_selects_by() -> Result<()> {
+    let all = [
+        ("podMonitor", "PodMonitor"),
+        ("prometheusRule", "PrometheusRule"),
+        ("dashboard", "ConfigMap"),
+    ];
+    for (value, kind) in all {
+        let option = format!("--set=monitoring.{value}=true,monitoring.labels.release=prometheus");
+        let mut made = helm(&[&option])?;
+        made.retain(|one| all.iter().any(|(_, kind)| text(one, "/kind") == *kind));
+        let kinds: Vec<&str> = made.iter().map(|one| text(one, "/kind")).collect();
+        assert_eq!(kinds, [kind], "{value}");
+        let labels = match kind {
+            "ConfigMap" => json!({"grafana_dashboard": "1"}),
+            _ => json!({"app.kubernetes.io/name": NAME, "release": "prometheus"}),
+        };
+        assert_eq!(made[0]["metadata"]["labels"], labels, "{value}");
+    }
+    Ok(())
+}
+
+#[test]
 fn values_that_mean_nothing_are_refused() {
     let bad = [
         ("--set=replicaCount=3", "replicaCount"),
@@ -233,6 +257,7 @@ fn values_that_mean_nothing_are_refused() {
         ("--set=bmcNamespaces={Not_A_Name}", "bmcNamespaces"),
         ("--set=image.digest=latest", "digest"),
         ("--set=log.format=xml", "format"),
+        ("--set=monitoring.podMonitor=yes", "podMonitor"),
     ];
     for (option, named) in bad {
         let refused = helm(&[option]).err().map(|error| format!("{error:#}"));

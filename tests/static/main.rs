@@ -1,5 +1,6 @@
 //! What the checkout must be like, without running anything for long.
 
+mod clusterctl;
 mod command_line;
 mod core_purity;
 mod deploy;
@@ -8,6 +9,7 @@ mod image;
 mod invariants;
 mod manifests;
 mod monitoring;
+mod olm;
 mod rooms;
 mod settings;
 

@@ -12,6 +12,8 @@ pub(super) struct Document {
     pub(super) anchors: BTreeSet<String>,
     /// Lines that a reader may run: of code blocks without a language or of a shell, continued lines put together.
     pub(super) shell: Vec<String>,
+    /// Blocks of YAML.
+    pub(super) yaml: Vec<String>,
     /// Code in the text.
     pub(super) code: Vec<String>,
 }
@@ -23,7 +25,7 @@ impl Document {
     )]
     pub(super) fn read(text: &str) -> Self {
         let mut document = Self::default();
-        let (mut heading, mut block) = (None::<String>, None::<String>);
+        let (mut heading, mut block, mut yaml) = (None::<String>, None::<String>, None::<String>);
         for event in Parser::new_ext(text, Options::ENABLE_TABLES) {
             match event {
                 Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
@@ -34,6 +36,8 @@ impl Document {
                     document.add_anchor(&heading.take().unwrap_or_default());
                 }
                 Event::Start(Tag::CodeBlock(kind)) => {
+                    let is_yaml = matches!(&kind, CodeBlockKind::Fenced(language) if &**language == "yaml");
+                    yaml = is_yaml.then(String::new);
                     let is_shell = match kind {
                         CodeBlockKind::Indented => true,
                         CodeBlockKind::Fenced(language) => {
@@ -43,13 +47,14 @@ impl Document {
                     block = is_shell.then(String::new);
                 }
                 Event::End(TagEnd::CodeBlock) => {
+                    document.yaml.extend(yaml.take());
                     let lines = block.take().unwrap_or_default().replace("\\\n", " ");
                     document
                         .shell
                         .extend(lines.lines().map(|line| line.trim().to_owned()));
                 }
                 Event::Text(text) => {
-                    for into in [&mut heading, &mut block].into_iter().flatten() {
+                    for into in [&mut heading, &mut block, &mut yaml].into_iter().flatten() {
                         into.push_str(&text);
                     }
                 }
@@ -87,5 +92,6 @@ fn what_a_document_holds_is_found() {
     let anchors: Vec<&str> = document.anchors.iter().map(String::as_str).collect();
     assert_eq!(anchors, ["its-a-test", "its-a-test-1"]);
     assert_eq!(document.shell, ["kubectl a    b # why"]);
+    assert_eq!(document.yaml, ["c: [d](e)\n"]);
     assert_eq!(document.code, ["a", "code here"]);
 }

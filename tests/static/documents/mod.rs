@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use markdown::Document;
+use serde_json::Value;
 use world::repository;
 
 /// Documents by their path in the repository.
@@ -33,6 +34,21 @@ fn documents() -> Result<Documents> {
         Ok((file.strip_prefix(repository())?.to_owned(), Document::read(&text)))
     };
     files.into_iter().map(read).collect()
+}
+
+/// The whole objects that the documents show, with `filled` in place of what a reader fills in for a fingerprint.
+pub(super) fn objects(filled: &str) -> Result<Vec<Value>> {
+    let mut objects = Vec::new();
+    for (path, document) in documents()? {
+        let whole = |block: &&String| block.starts_with("apiVersion:");
+        for block in document.yaml.iter().filter(whole) {
+            let block = block.replace("<SHA-256 of the BMC's certificate>", filled);
+            let of_block: Vec<Value> =
+                serde_saphyr::from_multiple(&block).with_context(|| path.display().to_string())?;
+            objects.extend(of_block);
+        }
+    }
+    Ok(objects)
 }
 
 fn below(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
