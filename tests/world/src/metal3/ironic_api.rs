@@ -16,6 +16,8 @@ const VERSION: &str = "1.110";
 const ANSWERED_WITHIN: Duration = Duration::from_secs(30);
 /// Between two looks at a node; Ironic has no way to tell of changes.
 const PAUSE: Duration = Duration::from_millis(100);
+/// How often it is asked whose database is locked: SQLite itself waits 5 s each time.
+const LOCKED_TIMES: u32 = 10;
 
 /// A client of one Ironic.
 #[derive(Debug, Clone)]
@@ -260,7 +262,26 @@ impl IronicApi {
         }
     }
 
+    /// Again where its database, a file that one writes at a time, was locked: nothing was done then.
     async fn call(&self, method: Method, path: &str, body: Option<&Value>) -> Result<(StatusCode, Value)> {
+        for _ in 0..LOCKED_TIMES {
+            let (status, answer) = self.call_once(method.clone(), path, body).await?;
+            let is_locked = status == StatusCode::INTERNAL_SERVER_ERROR
+                && answer.to_string().contains("database is locked");
+            if !is_locked {
+                return Ok((status, answer));
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+        self.call_once(method, path, body).await
+    }
+
+    async fn call_once(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<(StatusCode, Value)> {
         let url = format!("{}/v1/nodes/{path}", self.url);
         let mut request = self
             .client
