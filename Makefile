@@ -103,28 +103,32 @@ simulator-bench: ## Measure how long fleets of BMCs take to start, and how much 
 	@bmc-simulator/bench.sh $(HOSTS)
 
 .PHONY: bench
-bench: prerequisites ## Measure everything and print it beside the goals, and into target/bench.json (minutes; BENCHES="report scale")
+bench: prerequisites ## Measure everything and print it beside the goals, and into target/bench.json (minutes)
 	@cargo build --release --bin baremetal-remediator --bin bmc-simulator
-	@benches/run.py $(BENCHES)
+	@benches/run.py
+
+.PHONY: report-bench
+report-bench: ## Count the instructions that a report of a healthy Node takes (valgrind)
+	@benches/run.py report
 
 .PHONY: scale-bench
 scale-bench: prerequisites ## Memory and processor time of the daemon among many hosts (HOSTS="100 1000 10000")
 	@cargo build --release --bin baremetal-remediator
-	@cargo bench --quiet --bench scale -- $(HOSTS)
+	@benches/run.py scale -- $(HOSTS)
 
 .PHONY: ipmi-bench
 ipmi-bench: ## Read the power of many simulated BMCs over IPMI, by the driver and by ipmipower (BMCS=256 HUNG=16)
-	@ulimit -n 8192; cargo bench --quiet --bench ipmi-status -- $(BMCS) $(HUNG)
+	@benches/run.py ipmi-status -- $(BMCS) $(HUNG)
 
 .PHONY: fencing-bench
 fencing-bench: ## Power a simulated host by fence_redfish, fence_ipmilan, ipmipower and the daemon's code, side by side
 	@cargo build --release --bin baremetal-remediator
-	@cargo bench --quiet --bench fencing
+	@benches/run.py fencing
 
 .PHONY: hostile-bench
 hostile-bench: ## Read 100 good BMCs alone and beside 100 hostile ones: latency and memory
 	@cargo build --release --bin bmc-simulator
-	@ulimit -n 8192; taskset -c 0 cargo bench --quiet --bench hostile
+	@benches/run.py hostile
 
 .PHONY: peers
 peers: ## Install the BMC emulators, fence agents, Ironic and promtool of others that tests run against

@@ -120,7 +120,9 @@ fn compare(folder: &Path) -> Result<()> {
             )
         };
         let ratio = quantile(&beside, 99) / quantile(&alone, 99);
-        let ratio = of("p99 beside 100 hostile BMCs to p99 alone", ratio, "").at_most(1.1);
+        let ratio = of("p99 beside 100 hostile BMCs to p99 alone", ratio, "")
+            .at_most(1.1)
+            .beside(format!("{:.2} ms alone", quantile(&alone, 99)));
         let more = after.saturating_sub(before) as f64 / 1_024.0;
         let more = of("memory for 100 hostile BMCs", more, "MiB").at_most(8.0);
         println!("{}\n{}", ratio.line(), more.line());

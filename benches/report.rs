@@ -1,7 +1,7 @@
 //! What one report of a healthy Node costs, in instructions: the event is parsed, narrowed, and compared with what is
 //! known. Beside it, the same event as a client parses it that keeps Nodes whole.
 //!
-//! `cargo bench --bench report`. The counts are valgrind's (Debian: `valgrind`); nothing is told of them where it is
+//! `make report-bench`. The counts are valgrind's (Debian: `valgrind`); nothing is told of them where it is
 //! not installed.
 
 #![allow(

@@ -1,28 +1,18 @@
-//! One figure that was measured, beside its goal and what others need: a line for people, and one for machines,
-//! which `benches/run.py` gathers.
-
-#![allow(dead_code, reason = "no bench measures every kind of figure")]
+//! One figure that was measured, beside its goal and what others need, as a line that `benches/run.py` gathers.
 
 use serde_json::json;
-
-/// What is aimed at.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Goal {
-    AtMost(f64),
-    AtLeast(f64),
-}
 
 /// One figure.
 #[derive(Debug)]
 pub(crate) struct Figure {
     /// What was measured, and among how many.
-    pub(crate) what: String,
-    pub(crate) measured: f64,
-    pub(crate) unit: &'static str,
-    /// None where it is told for comparison.
-    pub(crate) goal: Option<Goal>,
+    what: String,
+    measured: f64,
+    unit: &'static str,
+    /// The most that is aimed at. None where it is told for comparison.
+    at_most: Option<f64>,
     /// What others need for the same, and who; empty where nothing is to be compared.
-    pub(crate) anchor: String,
+    anchor: String,
 }
 
 impl Figure {
@@ -31,18 +21,13 @@ impl Figure {
             what: what.into(),
             measured,
             unit,
-            goal: None,
+            at_most: None,
             anchor: String::new(),
         }
     }
 
     pub(crate) fn at_most(mut self, most: f64) -> Self {
-        self.goal = Some(Goal::AtMost(most));
-        self
-    }
-
-    pub(crate) fn at_least(mut self, least: f64) -> Self {
-        self.goal = Some(Goal::AtLeast(least));
+        self.at_most = Some(most);
         self
     }
 
@@ -53,14 +38,9 @@ impl Figure {
 
     /// One JSON object on one line.
     pub(crate) fn line(&self) -> String {
-        let (goal, is_met) = match self.goal {
-            Some(Goal::AtMost(most)) => (json!({"atMost": most}), json!(self.measured <= most)),
-            Some(Goal::AtLeast(least)) => (json!({"atLeast": least}), json!(self.measured >= least)),
-            None => (json!(null), json!(null)),
-        };
         json!({
             "figure": self.what, "measured": self.measured, "unit": self.unit,
-            "goal": goal, "met": is_met, "anchor": self.anchor,
+            "atMost": self.at_most, "others": self.anchor,
         })
         .to_string()
     }

@@ -2,8 +2,7 @@
 //! processor's until it rests, and the processor's for each report of a healthy Node and for each Node that is lost.
 //!
 //! `make scale-bench HOSTS="100 1000 10000"`. etcd and the API server are real; Nodes are of realistic size (50 images,
-//! 60 labels). BMCs are not asked. The last lines are for machines: the figures that there are goals for, and what was
-//! measured among each number of hosts.
+//! 60 labels). BMCs are not asked. The last lines are for `benches/run.py`.
 
 #![allow(
     clippy::print_stdout,
@@ -50,7 +49,6 @@ struct Measured {
     start: Usage,
     at_rest: Usage,
     per_report: Duration,
-    after_reports: Usage,
     per_lost: Duration,
     /// The most memory of the first process that ever saw these hosts, which writes to each endpoint.
     first_peak: u64,
@@ -78,9 +76,6 @@ fn main() -> Result<()> {
     let binary = std::fs::metadata(PROGRAM)?.len();
     for figure in table::figures(&all, binary) {
         println!("{}", figure.line());
-    }
-    for measured in &all {
-        println!("{}", table::for_machines(measured));
     }
     Ok(())
 }
@@ -131,7 +126,6 @@ async fn measure(hosts: usize) -> Result<Measured> {
         start,
         at_rest,
         per_report: used / u32::try_from(REPORTS)?,
-        after_reports,
         per_lost: for_lost / u32::try_from(lost)?,
         first_peak,
     })

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use serde_json::json;
-
 use crate::Measured;
 use crate::figure::Figure;
 
@@ -51,6 +49,7 @@ fn of_one(one: &Measured) -> Vec<Figure> {
                 .beside("312 MiB, a typed cache of Nodes alone"),
             _ => memory,
         },
+        of("processor of a start", one.start.cpu.as_secs_f64(), "s"),
         of("peak of a start : at rest", one.start.peak as f64 / resident, "").at_most(1.3),
         of(
             "processor for a report of a healthy Node",
@@ -92,19 +91,4 @@ fn slopes(few: &Measured, many: &Measured) -> Vec<Figure> {
 
 fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1_000.0
-}
-
-pub(crate) fn for_machines(measured: &Measured) -> serde_json::Value {
-    json!({
-        "hosts": measured.hosts,
-        "decidesAfterSeconds": measured.decides_after.as_secs_f64(),
-        "startCpuSeconds": measured.start.cpu.as_secs_f64(),
-        "restsAfterSeconds": measured.rests_after.as_secs_f64(),
-        "residentBytes": measured.at_rest.resident,
-        "residentAfterReportsBytes": measured.after_reports.resident,
-        "peakBytes": measured.after_reports.peak,
-        "peakOfFirstStartBytes": measured.first_peak,
-        "cpuSecondsPerReport": measured.per_report.as_secs_f64(),
-        "cpuSecondsPerLostNode": measured.per_lost.as_secs_f64(),
-    })
 }

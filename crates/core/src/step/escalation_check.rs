@@ -39,26 +39,15 @@ impl Step<'_> {
         subject: &Subject,
         live: &'a LiveCheck,
     ) -> Result<&'a Machine, NotEscalated> {
-        let name = subject.machine.as_deref().unwrap_or_default();
-        let done = |how: &str| Err(NotEscalated::Done(format!("Machine {name} {how}")));
-        // A deletion that was done and not answered is in the cache before it is in the next live check.
-        for objects in [&live.objects, &self.facts.objects] {
-            match &objects.machine {
-                Lookup::Absent => return done("is gone"),
-                Lookup::Present(machine) if Some(&machine.uid) != subject.machine_uid.as_ref() => {
-                    return done("was replaced");
-                }
-                Lookup::Present(machine) if machine.state.deleting => return done("is being deleted"),
-                Lookup::Present(_) | Lookup::Unreadable(_) => {}
+        let machine = still_there(&live.objects.machine, subject).map_err(|left| {
+            if left.reason == Reason::MachineUnreadable {
+                left.into()
+            } else {
+                NotEscalated::Done(left.detail)
             }
-        }
-        let machine = match &live.objects.machine {
-            Lookup::Present(machine) => machine,
-            Lookup::Absent => return done("is gone"),
-            Lookup::Unreadable(detail) => {
-                return Err(Obstacle::new(Reason::MachineUnreadable, detail).into());
-            }
-        };
+        })?;
+        // A deletion that was done and not answered is in the cache before it is in a live check; the next one decides.
+        still_there(&self.facts.objects.machine, subject)?;
         machine_may_go(machine).map_err(NotEscalated::Barred)?;
         // What the caches know since the live check counts, too.
         for objects in [&self.facts.objects, &live.objects] {
@@ -111,6 +100,23 @@ impl Step<'_> {
         let lease = live.node_lease.as_ref().map_err(Clone::clone)?;
         let holders = &self.facts.lease_holders;
         node_lease::acquisition(&node.name, lease, holders, self.now, self.now).map(|_| ())
+    }
+}
+
+/// The Machine that the attempts were about; or why it is not known to be there.
+fn still_there<'a>(machine: &'a Lookup<Machine>, subject: &Subject) -> Result<&'a Machine, Obstacle> {
+    let name = subject.machine.as_deref().unwrap_or_default();
+    let left = |reason, how: &str| Err(Obstacle::new(reason, format!("Machine {name} {how}")));
+    match machine {
+        Lookup::Absent => left(Reason::MachineNotFound, "is gone"),
+        Lookup::Unreadable(detail) => Err(Obstacle::new(Reason::MachineUnreadable, detail)),
+        Lookup::Present(machine) if Some(&machine.uid) != subject.machine_uid.as_ref() => {
+            left(Reason::MachineReplaced, "was replaced")
+        }
+        Lookup::Present(machine) if machine.state.deleting => {
+            left(Reason::MachineDeleting, "is being deleted")
+        }
+        Lookup::Present(machine) => Ok(machine),
     }
 }
 

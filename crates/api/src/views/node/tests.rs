@@ -2,6 +2,21 @@ use serde_json::{Value, json};
 
 use super::Node;
 
+/// Whoever adds a field to the metadata that is read loses none of the others.
+#[test]
+fn all_metadata_is_read_but_for_who_wrote_which_field() {
+    let whole = json!({
+        "annotations": {"a": "b"}, "creationTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 3,
+        "deletionTimestamp": "2026-01-02T00:00:00Z", "finalizers": ["f"], "generation": 4, "labels": {"l": "m"},
+        "name": "n", "namespace": "s", "resourceVersion": "7", "uid": "u",
+        "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "o", "uid": "p"}],
+    });
+    let mut sent = whole.clone();
+    sent["managedFields"] = json!([{"manager": "kubelet", "fieldsV1": {"f:status": {}}}]);
+    let read: Node = serde_json::from_value(json!({"metadata": sent})).unwrap();
+    assert_eq!(serde_json::to_value(read.metadata).unwrap(), whole);
+}
+
 #[test]
 fn only_a_heartbeat_says_nothing_new() {
     let node = |change: &dyn Fn(&mut Value)| {

@@ -265,7 +265,7 @@ fn a_machine_that_goes_or_is_another_by_itself_is_left_alone() {
     {
         let mut sim = deletion();
         sim.origin = Origin::Request;
-        // A live check that is young was made before it happened: the cache knows better.
+        // A live check that is young was made before it happened: the next one decides.
         if is_young {
             run_until_due(&mut sim);
             assert!(sim.live_check.is_some(), "{how}");
@@ -286,6 +286,20 @@ fn a_machine_that_goes_or_is_another_by_itself_is_left_alone() {
             sim.journal.message
         );
     }
+}
+
+/// A cache can be behind: by it alone nothing is done, nor given up.
+#[test]
+fn a_machine_that_only_the_cache_misses_is_replaced_all_the_same() {
+    let mut sim = deletion();
+    sim.origin = Origin::Request;
+    run_until_due(&mut sim);
+    let there = std::mem::replace(&mut sim.world.objects.machine, Lookup::Absent);
+    sim.run_until(|sim| sim.journal.is_because(Reason::MachineNotFound));
+    sim.world.objects.machine = there;
+    sim.run();
+    assert!(is_done(&sim), "{}", sim.journal.message);
+    assert_eq!(sim.escalations, 1);
 }
 
 #[test]
