@@ -47,11 +47,9 @@ PARTS = [
     # Those that count requests count what is repeated on a busy machine, too: they have it alone.
     ("counting", "alone", ["build", "control plane", "definitions of others"],
      "cargo test --no-fail-fast --test counting -- --test-threads=1"),
-    # The pool of control planes decides how many stories run at once. More of them starve where two cores are slow: then
-    # a control plane takes two minutes to start, and what a story waits for comes too late.
+    # The pool of control planes decides how many stories run at once, by how busy the processors are.
     ("stories", "stories",
      ["build", "control plane", "definitions of others", "sushy-emulator", "Ironic", "tools for deploy"],
-     "STORY_CONTROL_PLANES=${STORY_CONTROL_PLANES:-8} STORIES_AT_ONCE=${STORIES_AT_ONCE:-16} "
      "cargo test --no-fail-fast --test stories -- --test-threads=1000"),
     ("units", "others", ["build", "tools of others", "IPMI BMCs of others", "tools for deploy", "promtool"],
      "tests/units.sh rest"),

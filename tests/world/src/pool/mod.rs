@@ -8,6 +8,7 @@
 
 mod lease;
 mod mount;
+mod processors;
 mod reset;
 mod schedule;
 mod told;
