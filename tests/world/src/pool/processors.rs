@@ -8,7 +8,7 @@ use std::time::Duration;
 /// Between two looks. Long enough for a story that has begun to be seen, short beside what stories take.
 pub(super) const PAUSE: Duration = Duration::from_secs(3);
 /// Per cent of the time idle: with more there is room for one story more, with less there is one too many.
-const IDLE: RangeInclusive<u64> = 10..=25;
+const IDLE: RangeInclusive<u64> = 15..=30;
 
 /// What the processors have done until now, in ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,10 +100,10 @@ mod tests {
                 before,
             )
         };
-        assert_eq!(after(26), Room::ForMore);
-        assert_eq!(after(25), Room::Enough);
-        assert_eq!(after(10), Room::Enough);
-        assert_eq!(after(9), Room::ForLess);
+        assert_eq!(after(31), Room::ForMore);
+        assert_eq!(after(30), Room::Enough);
+        assert_eq!(after(15), Room::Enough);
+        assert_eq!(after(14), Room::ForLess);
         assert_eq!(room(before, before), Room::Enough);
     }
 }

@@ -11,8 +11,8 @@ use super::mount::{Mount, Plane};
 use super::processors::{self, Processors, Room};
 
 /// Control planes at once, and stories at once at most, unless the environment says otherwise.
-const PLANES: (&str, usize) = ("STORY_CONTROL_PLANES", 12);
-const STORIES: (&str, usize) = ("STORIES_AT_ONCE", 40);
+const PLANES: (&str, usize) = ("STORY_CONTROL_PLANES", 10);
+const STORIES: (&str, usize) = ("STORIES_AT_ONCE", 24);
 /// As many begin however busy the processors are.
 const FEWEST: usize = 8;
 
