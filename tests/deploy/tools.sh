@@ -22,25 +22,19 @@ out=$target/tools/deploy
 mkdir -p "$out"
 export GOTOOLCHAIN=local GOWORK=off CGO_ENABLED=0
 
-# In one module, and of the versions that the control plane of the tests is made of wherever they need the same: what Go has
-# compiled for that is most of them, and is not compiled again.
+# In one module: most of them need the same of Kubernetes, which is most of the time. And in a module of their own: `go
+# install` refuses Cluster API, whose module has its API beside itself.
 build_programs() {
   local module=$out/module
   command -v go >/dev/null || { echo "deploy tools: go (1.26 or newer) is needed to build ${MODULES[*]}" >&2; exit 1; }
   echo "deploy tools: building ${MODULES[*]} (minutes the first time) ..." >&2
   rm -rf "$module"
   mkdir "$module"
-  cp "$root"/tests/harness/control-plane/go.{mod,sum} "$module"
   (
     cd "$module"
-    edits=()
-    while read -r dependency version; do
-      edits+=(-replace "$dependency=$dependency@$version")
-    done < <(go list -m -f '{{if not .Replace}}{{if not .Main}}{{.Path}} {{.Version}}{{end}}{{end}}' all)
-    for needed in "${MODULES[@]}"; do edits+=(-require "$needed"); done
-    # Cluster API has its API beside itself.
-    edits+=(-replace "sigs.k8s.io/cluster-api/api=sigs.k8s.io/cluster-api/api@${CLUSTER_API##*@}")
-    go mod edit "${edits[@]}"
+    printf 'module programs\n\ngo 1.26\n' >go.mod
+    go mod edit "${MODULES[@]/#/-require=}" \
+      -replace "sigs.k8s.io/cluster-api/api=sigs.k8s.io/cluster-api/api@${CLUSTER_API##*@}"
     go build -mod=mod -trimpath -ldflags '-s -w' -o "$out/" "${PACKAGES[@]}"
   )
   rm -rf "$module"
