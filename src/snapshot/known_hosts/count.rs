@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use kube::ResourceExt as _;
 use remediator_api::views::Node;
+use remediator_core::brakes::LATEST_IN_DOMAIN;
 use remediator_core::machine_api::MachineApi;
 
 use crate::watch::caches::Guarded;
@@ -72,7 +73,7 @@ pub(crate) struct HostsOfCluster {
     pub(crate) unhealthy: usize,
     /// Those of the failure domain that was asked about.
     pub(crate) in_domain: usize,
-    /// Since when the two of that domain are unhealthy that became so last, the later one first.
+    /// Since when those of that domain are unhealthy that became so last, the latest first.
     pub(crate) latest_in_domain: Vec<Timestamp>,
 }
 
@@ -127,7 +128,10 @@ impl Count {
 
     pub(super) fn told(&self, domain: Option<&str>) -> HostsOfCluster {
         let domain = domain.and_then(|name| self.domains.get(name));
-        let latest = domain.map(|domain| domain.unhealthy.iter().rev().take(2).map(|(since, _)| *since));
+        let latest = domain.map(|domain| {
+            let latest = domain.unhealthy.iter().rev().take(LATEST_IN_DOMAIN);
+            latest.map(|(since, _)| *since)
+        });
         HostsOfCluster {
             hosts: self.hosts.len(),
             unhealthy: self.unhealthy,

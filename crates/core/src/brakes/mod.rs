@@ -83,6 +83,10 @@ const TOGETHER_FOR: SignedDuration = SignedDuration::from_mins(10);
 /// How old the last renewal of the lead may be: it is renewed every two seconds.
 const RENEWED_WITHIN: SignedDuration = SignedDuration::from_secs(5);
 
+/// As many that became unhealthy each more than [`TOGETHER`] after the other lie more than [`TOGETHER_FOR`] apart, so that
+/// those before them hold nothing up.
+pub const LATEST_IN_DOMAIN: usize = 12;
+
 /// In a domain of so few hosts, two that fail together hold nothing up.
 const FEW_IN_DOMAIN: usize = 2;
 
@@ -152,7 +156,7 @@ pub struct Domain {
     pub hosts: usize,
     /// Those of [`Fleet::begun`] in it.
     pub at_work: usize,
-    /// Since when the two are unhealthy that became so last, the later one first.
+    /// Since when those are unhealthy that became so last, the latest first: [`LATEST_IN_DOMAIN`] of them are enough.
     pub unhealthy_since: Vec<Timestamp>,
 }
 
@@ -508,12 +512,15 @@ fn sees(fleet: &Fleet) -> Result<(), Obstacle> {
 }
 
 impl Domain {
-    /// When the second of two hosts became unhealthy that did so together.
+    /// When the second of the last two hosts became unhealthy that did so together, whoever else did so since.
     fn failed_together(&self) -> Option<Timestamp> {
-        let [last, before] = self.unhealthy_since.as_slice() else {
-            return None;
-        };
-        let together = last.duration_since(*before).abs() <= TOGETHER && self.hosts > FEW_IN_DOMAIN;
-        together.then_some(*last)
+        let mut pairs = self
+            .unhealthy_since
+            .iter()
+            .zip(self.unhealthy_since.iter().skip(1));
+        let together = pairs.find(|(last, before)| last.duration_since(**before).abs() <= TOGETHER);
+        together
+            .filter(|_| self.hosts > FEW_IN_DOMAIN)
+            .map(|(last, _)| *last)
     }
 }

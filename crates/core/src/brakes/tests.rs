@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 
-use super::{Claim, Domain, Fleet, Limits, OwnView, Share};
+use super::{Claim, Domain, Fleet, LATEST_IN_DOMAIN, Limits, OwnView, Share, TOGETHER, TOGETHER_FOR};
 use crate::admission::{Key, Remediation, Reply, Situation, Stage, admit};
 use crate::phase::Reason;
 
@@ -185,6 +185,34 @@ fn hosts_of_one_domain_that_fall_silent_together_are_left_alone_for_a_while() {
         let found = brake(&Limits::default(), &fleet);
         assert_eq!(found, wanted, "{hosts} hosts, {apart} s apart, {ago} s ago");
     }
+}
+
+#[test]
+fn another_host_that_falls_silent_later_does_not_release_a_domain_that_is_left_alone() {
+    let held = Some(Reason::TooManyUnhealthy);
+    let latest_apart = |count: i64| (0..count).map(|number| number * 61).collect::<Vec<_>>();
+    let mut after_many = latest_apart(11);
+    after_many.extend([660, 661]);
+    for (ago, wanted) in [
+        // Two failed together, and a third one two minutes later.
+        (vec![0, 115, 120], held),
+        (vec![100, 500, 599, 630], held),
+        (vec![100, 600, 640], None),
+        (latest_apart(12), None),
+        (after_many, None),
+    ] {
+        let fleet = Fleet {
+            domains: in_a(Domain {
+                hosts: 40,
+                at_work: 0,
+                unhealthy_since: ago.iter().map(|ago| at(NOW - ago)).collect(),
+            }),
+            ..quiet(1_000)
+        };
+        assert_eq!(brake(&Limits::default(), &fleet), wanted, "{ago:?} s ago");
+    }
+    let apart = TOGETHER * i32::try_from(LATEST_IN_DOMAIN - 1).unwrap_or(0);
+    assert!(apart >= TOGETHER_FOR, "{apart:#}");
 }
 
 #[test]

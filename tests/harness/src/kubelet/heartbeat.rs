@@ -95,7 +95,8 @@ impl Kubelet {
         let name = &self.template.name;
         let spec = json!({
             "holderIdentity": name,
-            "leaseDurationSeconds": self.template.lease_interval.saturating_mul(2).as_secs().max(1),
+            // A kubelet renews every quarter of the duration.
+            "leaseDurationSeconds": self.template.lease_interval.saturating_mul(4).as_secs().max(1),
             "renewTime": MicroTime(Timestamp::now()),
         });
         // No record of who owns which field: it is read by nobody, and costs the server a third of a renewal.

@@ -57,7 +57,7 @@ impl NodeTemplate {
             taints: Vec::new(),
             unschedulable: false,
             internal_ip: "192.0.2.1".to_owned(),
-            lease_interval: Duration::from_secs(2),
+            lease_interval: Duration::from_secs(1),
             runs_pods: true,
         }
     }
