@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn idle_processors_have_room_and_busy_ones_have_not() {
         let before = Ticks { idle: 50, all: 100 };
-        let after = |idle| {
+        let after = |idle: u64| {
             room(
                 Ticks {
                     idle: 50 + idle,
