@@ -9,6 +9,6 @@ PATH=$PWD/$tools/bin:$PATH
 installed=$(cargo-deny --version 2>/dev/null || true)
 [ "$installed" = "cargo-deny $VERSION" ] || {
   echo "building cargo-deny $VERSION"
-  CARGO_PROFILE_DEV_DEBUG=0 cargo install --quiet --locked --debug --root "$tools" "cargo-deny@$VERSION"
+  env -u RUSTC_WORKSPACE_WRAPPER CARGO_PROFILE_DEV_DEBUG=0 cargo install --quiet --locked --debug --root "$tools" "cargo-deny@$VERSION"
 }
 cargo-deny check bans licenses sources
