@@ -8,7 +8,6 @@
 
 mod lease;
 mod mount;
-mod processors;
 mod reset;
 mod schedule;
 mod told;
@@ -33,6 +32,7 @@ pub struct Setting {
     spoils: bool,
     definitions: &'static [ForeignCrd],
     seconds: u32,
+    weight: usize,
 }
 
 impl Setting {
@@ -44,6 +44,7 @@ impl Setting {
             spoils: false,
             definitions: &install::USUAL,
             seconds: 0,
+            weight: 1,
         }
     }
 
@@ -55,6 +56,7 @@ impl Setting {
             spoils: false,
             definitions: &install::USUAL,
             seconds: 0,
+            weight: 1,
         }
     }
 
@@ -83,6 +85,12 @@ impl Setting {
     #[must_use]
     pub const fn taking(self, seconds: u32) -> Self {
         Self { seconds, ..self }
+    }
+
+    /// As how many stories each counts, for what it computes: many hosts, many daemons, or Ironic.
+    #[must_use]
+    pub const fn weighing(self, weight: usize) -> Self {
+        Self { weight, ..self }
     }
 }
 

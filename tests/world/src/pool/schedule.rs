@@ -2,19 +2,17 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::thread::{self, ThreadId};
+use std::thread::ThreadId;
 
 use tokio::sync::oneshot;
 
 use super::Setting;
 use super::mount::{Mount, Plane};
-use super::processors::{self, Processors, Room};
 
-/// Control planes at once, and stories at once at most, unless the environment says otherwise.
-const PLANES: (&str, usize) = ("STORY_CONTROL_PLANES", 10);
-const STORIES: (&str, usize) = ("STORIES_AT_ONCE", 24);
-/// As many begin however busy the processors are.
-const FEWEST: usize = 8;
+/// Control planes at once, and stories at once by what they weigh, unless the environment says otherwise. More would
+/// starve on two processors: then what a story waits for comes too late.
+const PLANES: (&str, usize) = ("STORY_CONTROL_PLANES", 8);
+const STORIES: (&str, usize) = ("STORIES_AT_ONCE", 14);
 
 /// Leases of one control plane at once, so that a setting of many short stories leaves some for others.
 const SHARERS: usize = 8;
@@ -29,7 +27,15 @@ pub(super) struct Waiter {
 pub(super) struct Pool {
     state: Mutex<State>,
     planes: usize,
-    most: usize,
+    stories: usize,
+}
+
+/// What a story has leased.
+#[derive(Default)]
+struct Leases {
+    /// One that asks twice has two.
+    count: usize,
+    weight: usize,
 }
 
 /// How a story comes to its control plane.
@@ -39,14 +45,13 @@ enum Way {
     Shares(Arc<Mount>),
 }
 
+#[derive(Default)]
 struct State {
-    /// How many stories may run at once, by how busy the processors are.
-    stories: usize,
     waiting: Vec<Waiter>,
     /// What is leased.
     mounts: Vec<Arc<Mount>>,
-    /// Leases of each story; one that asks twice has two.
-    leases: HashMap<ThreadId, usize>,
+    /// Leases of each story.
+    leases: HashMap<ThreadId, Leases>,
     /// Control planes that nobody has leased.
     free: Vec<Arc<Plane>>,
 }
@@ -56,31 +61,12 @@ impl Pool {
         static POOL: OnceLock<Pool> = OnceLock::new();
         POOL.get_or_init(|| {
             let existing = std::env::var("USE_EXISTING_CLUSTER").is_ok_and(|value| value == "true");
-            let most = from_environment(STORIES);
-            // It ends with the process, as the pool does.
-            thread::spawn(|| Self::of_this_process().watch_processors());
             Self {
-                state: Mutex::new(State {
-                    stories: FEWEST.min(most),
-                    waiting: Vec::new(),
-                    mounts: Vec::new(),
-                    leases: HashMap::new(),
-                    free: Vec::new(),
-                }),
+                state: Mutex::default(),
                 planes: if existing { 1 } else { from_environment(PLANES) },
-                most,
+                stories: from_environment(STORIES),
             }
         })
-    }
-
-    /// Has one story more begin where processors are idle, and one less where they are not.
-    fn watch_processors(&self) {
-        let mut processors = Processors::new();
-        loop {
-            thread::sleep(processors::PAUSE);
-            let room = processors.room();
-            self.change(|state| state.make(room, self.most));
-        }
     }
 
     pub(super) fn ask(&self, waiter: Waiter) {
@@ -90,10 +76,10 @@ impl Pool {
     /// A lease has ended. `plane` is the control plane if it was the last one and it can be used again.
     pub(super) fn give_back(&self, story: ThreadId, mount: &Arc<Mount>) {
         self.change(|state| {
-            if let Some(count) = state.leases.get_mut(&story) {
-                *count = count.saturating_sub(1);
+            if let Some(leases) = state.leases.get_mut(&story) {
+                leases.count = leases.count.saturating_sub(1);
             }
-            state.leases.retain(|_, count| *count > 0);
+            state.leases.retain(|_, leases| leases.count > 0);
             mount.left();
         });
     }
@@ -102,10 +88,11 @@ impl Pool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         change(&mut state);
         state.end_mounts();
-        while let Some((waiter, mount)) = state.next(self.planes) {
+        while let Some((waiter, mount)) = state.next(self.planes, self.stories) {
             mount.entered();
-            let count = state.leases.entry(waiter.story).or_default();
-            *count = count.saturating_add(1);
+            let leases = state.leases.entry(waiter.story).or_default();
+            leases.count = leases.count.saturating_add(1);
+            leases.weight = leases.weight.max(waiter.setting.weight);
             if waiter.told.send(mount.clone()).is_err() {
                 // Its story has ended meanwhile.
                 mount.left();
@@ -120,16 +107,6 @@ impl Pool {
 }
 
 impl State {
-    fn make(&mut self, room: Room, most: usize) {
-        let running = self.leases.len();
-        self.stories = match room {
-            // More are of no use while fewer run than may.
-            Room::ForMore if running >= self.stories => self.stories.saturating_add(1).min(most),
-            Room::ForMore | Room::Enough => self.stories,
-            Room::ForLess => self.stories.min(running).saturating_sub(1).max(FEWEST.min(most)),
-        };
-    }
-
     /// Takes back the control planes of settings that nobody has and nobody waits for.
     fn end_mounts(&mut self) {
         let (waiting, free) = (&self.waiting, &mut self.free);
@@ -145,7 +122,7 @@ impl State {
 
     /// The next story that can begin. Who has begun goes on; then control planes are put to use; then they are shared.
     /// Of several the longest is first, and of the same length the one that asked first.
-    fn next(&mut self, planes: usize) -> Option<(Waiter, Arc<Mount>)> {
+    fn next(&mut self, planes: usize, stories: usize) -> Option<(Waiter, Arc<Mount>)> {
         let mut order: Vec<usize> = (0..self.waiting.len()).collect();
         order.sort_by_key(|index| {
             let seconds = self
@@ -157,7 +134,7 @@ impl State {
         let ways = [Self::goes_on, Self::has_its_own, Self::joins];
         let found = ways.iter().find_map(|way| {
             order.iter().find_map(|index| {
-                let way = way(self, self.waiting.get(*index)?, planes)?;
+                let way = way(self, self.waiting.get(*index)?, planes, stories)?;
                 Some((*index, way))
             })
         });
@@ -182,20 +159,25 @@ impl State {
     }
 
     /// Who has a control plane already does not wait for another, lest everybody waits for somebody.
-    fn goes_on(&self, waiter: &Waiter, _: usize) -> Option<Way> {
+    fn goes_on(&self, waiter: &Waiter, _: usize, _: usize) -> Option<Way> {
         let has_begun = self.leases.contains_key(&waiter.story);
         has_begun.then(|| self.mounted(waiter).cloned().map_or(Way::Begins, Way::Shares))
     }
 
-    fn has_its_own(&self, waiter: &Waiter, planes: usize) -> Option<Way> {
-        let may =
-            self.mounted(waiter).is_none() && self.mounts.len() < planes && self.leases.len() < self.stories;
+    /// Whether one story more may begin, whatever it weighs: a heavy one is not to wait until all others have ended.
+    fn has_room(&self, stories: usize) -> bool {
+        let weights = self.leases.values().map(|leases| leases.weight);
+        weights.sum::<usize>() < stories
+    }
+
+    fn has_its_own(&self, waiter: &Waiter, planes: usize, stories: usize) -> Option<Way> {
+        let may = self.mounted(waiter).is_none() && self.mounts.len() < planes && self.has_room(stories);
         may.then_some(Way::Begins)
     }
 
-    fn joins(&self, waiter: &Waiter, _: usize) -> Option<Way> {
+    fn joins(&self, waiter: &Waiter, _: usize, stories: usize) -> Option<Way> {
         let mount = self.mounted(waiter)?;
-        let may = mount.leases() < SHARERS && self.leases.len() < self.stories;
+        let may = mount.leases() < SHARERS && self.has_room(stories);
         may.then(|| Way::Shares(mount.clone()))
     }
 
