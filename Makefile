@@ -40,7 +40,7 @@ test: ## Run every check and every test, side by side where they wait
 
 # Not part of `test`: the builds take minutes, and where a proxy lacks a module, a clone of it.
 .PHONY: upstream
-upstream: prerequisites ## Build the health checkers of others that make our requests, and run their scenarios with them
+upstream: prerequisites ## Build the health checkers of others and baremetal-operator, and run their scenarios with them
 	@variables=$$($(UPSTREAM)) && eval "$$variables" && cargo test --no-fail-fast --test stories upstream_
 
 # Too long for `test`, which runs a share of it.

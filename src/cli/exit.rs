@@ -4,6 +4,7 @@ use std::io;
 
 use crate::cli::bmc::{Interrupted, NotConfirmed};
 use crate::cli::history::NotRead;
+use crate::cli::usage::WrongUsage;
 
 /// Something was not done, or is not as it should be.
 const FAILED: u8 = 1;
@@ -14,7 +15,7 @@ const NOBODY_READS: u8 = 141;
 
 /// What the program exits with after an error.
 pub fn status(error: &anyhow::Error) -> u8 {
-    if error.is::<NotConfirmed>() || error.is::<NotRead>() {
+    if error.is::<NotConfirmed>() || error.is::<NotRead>() || error.is::<WrongUsage>() {
         USAGE
     } else if let Some(interrupted) = error.downcast_ref::<Interrupted>() {
         interrupted.status

@@ -14,6 +14,7 @@ mod progress;
 mod run;
 mod shell;
 mod show;
+mod usage;
 mod version;
 
 use std::ffi::OsString;

@@ -65,6 +65,8 @@ async fn remediations(context: Arc<Remediator>, mut changed: Changed<PowerCycleR
             continue;
         }
         if let Ok(remediation) = &one.0 {
+            let now = context.sources.clock.now();
+            context.admitted.note_gone(remediation, now);
             left_off.spawn(left_off::bring_back(Arc::clone(&context), remediation.clone()));
             tell_of_what_stands(&context, remediation).await;
             // Nobody's event waits for this.

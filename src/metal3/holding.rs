@@ -59,25 +59,27 @@ pub(crate) async fn write(
         }}),
     };
     let hosts = hosts(metal3, namespace);
-    let version = match (&hold.resource_version, hold.write) {
-        (Some(version), _) => Some(version.clone()),
-        (None, HoldWrite::Hold | HoldWrite::Kick) => None,
-        (None, HoldWrite::Detach) => match hosts.get(&host.name).await? {
-            Guarded(Ok(found)) if is_left_attached(&found, host) => {
-                return Ok(Lookup::Present(found.facts().view(&host.annotation)));
-            }
-            Guarded(Ok(found)) => Some(found.facts().resource_version),
-            Guarded(Err(_)) => None,
-        },
-    };
-    patch(&hosts, host, version.as_deref(), change).await
+    if hold.resource_version.is_some() {
+        return patch(&hosts, host, hold.resource_version.as_deref(), change).await;
+    }
+    // What arrives late must not put back what was taken off meanwhile, nor disturb others.
+    let found = view(&hosts.get(&host.name).await?, host);
+    match &found {
+        Lookup::Present(seen) if is_due(hold.write, seen) => {
+            patch(&hosts, host, Some(&seen.resource_version), change).await
+        }
+        Lookup::Present(_) | Lookup::Absent | Lookup::Unreadable(_) => Ok(found),
+    }
 }
 
-/// Whether a host is not to be detached: what another has detached stays theirs, and what metal3 services would lose its
-/// Ironic in the middle of that.
-fn is_left_attached(found: &BareMetalHost, host: &HeldHost) -> bool {
-    let (facts, view) = (found.facts(), found.facts().view(&host.annotation));
-    (facts.detached && !view.detaching) || view.servicing
+/// What is not held any more is not held anew; what another has detached stays theirs, and what metal3 services would
+/// lose its Ironic in the middle of that.
+fn is_due(write: HoldWrite, seen: &HostView) -> bool {
+    match write {
+        HoldWrite::Hold => true,
+        HoldWrite::Kick => seen.held,
+        HoldWrite::Detach => !seen.detached_by_another && !seen.servicing,
+    }
 }
 
 /// Removes what we have put on a BareMetalHost, and answers what it is then.

@@ -191,21 +191,44 @@ async fn a_host_that_is_serviced_or_that_another_has_detached_is_not_detached() 
         host["metadata"]["annotations"] = annotations;
         host["status"] = status;
         let metal3 = server(host, a_rival, Arc::default()).await;
-        let hold = HoldOn {
-            host: HeldHost {
-                name: "host-0".to_owned(),
-                uid: "of-host-0".to_owned(),
-                annotation: annotation_of("pcr-uid"),
-            },
-            write: HoldWrite::Detach,
-            resource_version: None,
-            not_after: jiff::Timestamp::MAX,
-        };
-        let written = holding::write(&metal3, "metal", &hold).await;
+        let written = holding::write(&metal3, "metal", &of_ours(HoldWrite::Detach)).await;
         match written {
             Ok(Lookup::Present(view)) => assert!(is_left && !view.detaching, "{view:?}"),
             Ok(other) => panic!("{other:?}"),
             Err(error) => assert!(!is_left, "it was to be left alone: {error}"),
         }
+    }
+}
+
+/// One that arrives late would hold a host that was given back.
+#[tokio::test]
+async fn what_is_not_held_any_more_is_not_held_anew_by_a_changed_value() {
+    for (annotations, is_left) in [
+        (Value::Null, true),
+        (json!({"reboot.metal3.io/another": "{}"}), true),
+        (json!({annotation_of("pcr-uid"): "{}"}), false),
+    ] {
+        let mut host = bare_metal_host();
+        host["metadata"]["annotations"] = annotations;
+        let metal3 = server(host, a_rival, Arc::default()).await;
+        let written = holding::write(&metal3, "metal", &of_ours(HoldWrite::Kick)).await;
+        match written {
+            Ok(Lookup::Present(view)) => assert!(is_left && !view.held, "{view:?}"),
+            Ok(other) => panic!("{other:?}"),
+            Err(error) => assert!(!is_left, "it was to be left alone: {error}"),
+        }
+    }
+}
+
+fn of_ours(write: HoldWrite) -> HoldOn {
+    HoldOn {
+        host: HeldHost {
+            name: "host-0".to_owned(),
+            uid: "of-host-0".to_owned(),
+            annotation: annotation_of("pcr-uid"),
+        },
+        write,
+        resource_version: None,
+        not_after: jiff::Timestamp::MAX,
     }
 }

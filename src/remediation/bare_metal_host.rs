@@ -36,6 +36,10 @@ impl Acting<'_> {
     /// is.
     pub(crate) async fn write_hold(&self, hold: &HoldOn, memory: &mut Memory) -> Result<(), ShellError> {
         let (namespace, metal3) = (self.namespace(), &self.context.sources.metal3);
+        if hold.write == HoldWrite::Hold {
+            // What is found of an earlier write must not make this one unsent.
+            memory.unanswered = None;
+        }
         let call = holding::write(metal3, &namespace, hold);
         let written = self
             .before(hold.not_after, "holding the BareMetalHost", call)

@@ -7,7 +7,7 @@ use std::time::Duration;
 use kube::ResourceExt as _;
 use remediator_api::PowerCycleRemediation;
 use remediator_core::decision::HeldHost;
-use remediator_core::journal::Journal;
+use remediator_core::facts::Obstacle;
 use remediator_core::metal3::annotation_of;
 
 use crate::api_call::ShellError;
@@ -37,24 +37,25 @@ pub(crate) async fn give_back(context: Arc<Remediator>) {
     }
 }
 
-/// Gives back the host of a remediation that is gone.
+/// Gives back the host of a remediation that is gone. Answers who else keeps it off.
 ///
 /// # Errors
 /// A failed or refused call.
 pub(crate) async fn give_back_of(
     context: &Remediator,
     gone: &PowerCycleRemediation,
-) -> Result<(), ShellError> {
-    let hold = gone.journal().and_then(Journal::standing_hold);
-    let Some(hold) = hold.cloned() else { return Ok(()) };
+) -> Result<Option<Obstacle>, ShellError> {
+    let hold = gone.journal().and_then(|journal| journal.hold.clone());
+    let Some(hold) = hold else { return Ok(None) };
     let host = HeldHost {
         name: hold.host,
         uid: hold.host_uid,
         annotation: hold.annotation,
     };
     let namespace = gone.namespace().unwrap_or_default();
-    holding::release(&context.sources.metal3, &namespace, &host).await?;
-    Ok(())
+    let found = holding::release(&context.sources.metal3, &namespace, &host).await?;
+    let is_it = found.present().filter(|found| found.uid == host.uid);
+    Ok(is_it.and_then(|found| found.kept_off.clone()))
 }
 
 async fn look(context: &Remediator) -> Result<(), ShellError> {

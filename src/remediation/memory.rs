@@ -18,6 +18,8 @@ use crate::snapshot::producers::ProducerRead;
 /// A journal that may have been written.
 #[derive(Debug)]
 pub(crate) struct Unanswered {
+    /// What stood there until then.
+    pub(crate) before: Journal,
     pub(crate) journal: Journal,
     /// The intent that it would have begun with.
     pub(crate) intent: Option<IntentKey>,

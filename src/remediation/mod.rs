@@ -12,6 +12,7 @@ pub(crate) mod journal;
 pub(crate) mod left_off;
 pub(crate) mod leftover_holds;
 pub(crate) mod leftover_taints;
+pub(crate) mod live_check_turns;
 pub(crate) mod memory;
 pub(crate) mod node_lease;
 pub(crate) mod node_reads;
@@ -37,6 +38,7 @@ use remediator_core::facts::{Facts, Host, Obstacle};
 use crate::bmc_access::BmcAccess;
 use crate::clusters::node_cluster::NodeCluster;
 use crate::remediation::admission::Admitted;
+use crate::remediation::live_check_turns::LiveCheckTurns;
 use crate::remediation::memory::{Memories, Memory};
 use crate::report::Reporter;
 use crate::snapshot::{Sources, cached, confirm_off, node_lease as medik8s_lease};
@@ -47,6 +49,7 @@ pub(crate) struct Remediator {
     pub(crate) reporter: Reporter,
     pub(crate) memories: Memories,
     pub(crate) admitted: Arc<Admitted>,
+    pub(crate) live_checks: LiveCheckTurns,
     /// Whether everything is listed that is decided on.
     all_listed: AtomicBool,
 }
@@ -59,6 +62,7 @@ impl Remediator {
             reporter,
             memories: Memories::default(),
             admitted: Arc::default(),
+            live_checks: LiveCheckTurns::default(),
             all_listed: AtomicBool::new(false),
         }
     }

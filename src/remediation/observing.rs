@@ -111,7 +111,9 @@ impl Acting<'_> {
         }
         let node = self.node_name();
         let look = live::look(&self.context.sources, self.remediation, &self.nodes, &node);
-        let ((look, metadata), not_ready) = tokio::try_join!(Box::pin(look), self.not_ready())?;
+        let look = Box::pin(async { tokio::try_join!(look, self.not_ready()) });
+        let of = self.nodes.as_ref().ok().and_then(|nodes| nodes.of.as_ref());
+        let ((look, metadata), not_ready) = self.context.live_checks.take(of, look).await?;
         memory
             .observed
             .note_live_check(&look, self.context.sources.clock.now());

@@ -23,11 +23,12 @@ use crate::remediation::acting::Acting;
 use crate::remediation::memory::{Memory, Unanswered};
 use crate::remediation::node_reads::{read_what_a_deadline_needs, read_what_a_deletion_needs};
 use crate::remediation::sessions::{end_left_session, has_just_ended};
-use crate::remediation::unanswered::{newest, read_again};
+use crate::remediation::unanswered::{newest, note_written, read_again};
 use crate::remediation::watching::{Watching, needs_the_bmc};
 use crate::remediation::{Remediator, admission, externally_remediated, facts, journal, unlisted};
 use crate::snapshot::{host, producers};
-use crate::watch::caches::Guarded;
+use crate::watch::caches::{Guarded, readable};
+use crate::watch::indexes::RemediationIndex;
 use crate::watch::work_queue::Action;
 use crate::watch::{caches, lookup};
 
@@ -93,6 +94,8 @@ async fn to_rest(
     // The cache may not have caught up with what we wrote; a decision on the older one would conflict.
     let mut remediation = newest(cached.clone(), memory);
     for _ in 0..STEPS_LIMIT {
+        // A request may have been taken back during an act that took long.
+        remediation = latest(context, remediation);
         let (now, jumps) = context.sources.clock.moment();
         memory.notice_jumps(jumps);
         memory.observed.taken_up.get_or_insert(now);
@@ -189,6 +192,14 @@ async fn to_rest(
     Ok(Action::requeue(Duration::ZERO))
 }
 
+/// The remediation as the cache has it by now, if that is newer.
+fn latest(context: &Remediator, known: PowerCycleRemediation) -> PowerCycleRemediation {
+    let of_uid = RemediationIndex::Uid(known.uid().unwrap_or_default());
+    let found = context.sources.caches.remediations.by(&of_uid);
+    let cached = readable(&found).find(|cached| lookup::is_newer(*cached, &known));
+    cached.cloned().unwrap_or(known)
+}
+
 /// Reads what a step is decided on and neither a cache nor an observation tells.
 async fn look_around(
     context: &Remediator,
@@ -263,23 +274,26 @@ async fn write_journal(
     let write = journal::write(&context.sources.client, remediation, after, now);
     let written = watching.beside(write).await;
     watching.end(memory);
-    let intent = after.new_intent(before);
-    if written.is_err() {
-        memory.unanswered = Some(Unanswered {
-            journal: after.clone(),
-            intent,
-        });
+    let change = Unanswered {
+        before: before.clone(),
+        journal: after.clone(),
+        intent: after.new_intent(before),
+    };
+    match written {
+        Ok(written) => {
+            memory.unanswered = None;
+            note_written(context, &written, change, memory);
+            memory.written = Some(written.clone());
+            Ok(written)
+        }
+        Err(error) => {
+            // What was refused does not stand there; an earlier one may.
+            if !error.is_refusal() || memory.unanswered.is_none() {
+                memory.unanswered = Some(change);
+            }
+            Err(error)
+        }
     }
-    let written = written?;
-    memory.unanswered = None;
-    context.bmc.let_go_of_former(&written, before, after);
-    memory.note_own_intent(intent);
-    memory.written = Some(written.clone());
-    let (reporter, remediation) = (context.reporter.clone(), written.clone());
-    let (before, after) = (before.clone(), after.clone());
-    // Telling people must not hold up a power-off.
-    tokio::spawn(async move { reporter.journal_written(&remediation, &before, &after).await });
-    Ok(written)
 }
 
 /// Ends the conversation with the BMC where it is not needed any more, and gives the Machine back at the end.

@@ -7,7 +7,7 @@ use remediator_api::PowerCycleRemediation;
 
 use crate::api_call::within;
 use crate::remediation::Remediator;
-use crate::remediation::memory::Memory;
+use crate::remediation::memory::{Memory, Unanswered};
 use crate::watch::lookup;
 
 /// Reads the remediation, where the last write of its journal failed. Where that cannot be done, it is decided on what
@@ -33,9 +33,28 @@ pub(crate) async fn read_again(context: &Remediator, cached: &PowerCycleRemediat
         return;
     };
     if let Some(unanswered) = unanswered.filter(|one| live.journal() == Some(&one.journal)) {
-        memory.note_own_intent(unanswered.intent);
+        note_written(context, &live, unanswered, memory);
     }
     memory.written = Some(live);
+}
+
+/// What follows from a journal that is known to stand there. Without it, people would never be told of what changed.
+pub(crate) fn note_written(
+    context: &Remediator,
+    written: &PowerCycleRemediation,
+    change: Unanswered,
+    memory: &mut Memory,
+) {
+    let Unanswered {
+        before,
+        journal,
+        intent,
+    } = change;
+    context.bmc.let_go_of_former(written, &before, &journal);
+    memory.note_own_intent(intent);
+    let (reporter, remediation) = (context.reporter.clone(), written.clone());
+    // Telling people must not hold up a power-off.
+    tokio::spawn(async move { reporter.journal_written(&remediation, &before, &journal).await });
 }
 
 /// The remediation as the cache has it, or as it was written or read last, whichever is newer.

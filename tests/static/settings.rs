@@ -15,7 +15,7 @@ fn all_that_is_wrong_is_told_in_one_message() -> anyhow::Result<()> {
         .env("KUBECONFIG", "/is/not/there")
         .output()?;
     let told = String::from_utf8(started.stderr)?;
-    assert!(!started.status.success(), "{told}");
+    assert_eq!(started.status.code(), Some(2), "{told}");
     for part in [
         "error: 8 settings are wrong:",
         "--pod-name (POD_NAME) is \"-\": expected the name of a Pod",
@@ -29,6 +29,33 @@ fn all_that_is_wrong_is_told_in_one_message() -> anyhow::Result<()> {
         "/is/not/there",
     ] {
         assert!(told.contains(part), "{part} is not in {told}");
+    }
+    Ok(())
+}
+
+#[test]
+fn one_port_is_for_one_listener_and_nothing_is_no_filter() -> anyhow::Result<()> {
+    for (metrics, status, is_one) in [
+        ("0.0.0.0:8080", "8080", true),
+        ("127.0.0.1:8080", "127.0.0.1:8080", true),
+        ("[::]:8080", "8080", true),
+        ("127.0.0.1:8080", "127.0.0.2:8080", false),
+        ("0.0.0.0:8080", "8081", false),
+        ("127.0.0.1:0", "0", false),
+    ] {
+        let started = Command::new(env!("CARGO_BIN_EXE_baremetal-remediator"))
+            .args(["run", "--pod-name", "a", "--log-filter", " "])
+            .args(["--metrics-address", metrics, "--status-address", status])
+            .env_clear()
+            .env("KUBECONFIG", "/is/not/there")
+            .output()?;
+        let told = String::from_utf8(started.stderr)?;
+        assert_eq!(
+            told.contains("expected another port"),
+            is_one,
+            "{metrics} {status}: {told}"
+        );
+        assert!(told.contains("--log-filter (LOG_FILTER) is \" \""), "{told}");
     }
     Ok(())
 }

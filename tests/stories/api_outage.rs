@@ -17,7 +17,7 @@ use world::pool::{self, Setting};
 use world::{HostOptions, World, WorldHost, install, truth};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-static SETTING: Setting = Setting::alone("api outage").taking(140);
+static SETTING: Setting = Setting::alone("api outage").weighing(2).taking(140);
 const LONG: Duration = Duration::from_mins(2);
 
 /// Longer than every deadline of the strategy.

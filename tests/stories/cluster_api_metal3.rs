@@ -16,6 +16,7 @@ use world::{World, cluster_api, command, install, metal3_provider, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 static SETTING: Setting = Setting::shared("metal3 provider")
+    .weighing(2)
     .with(&install::WITH_METAL3_PROVIDER)
     .taking(45);
 const LONG: Duration = Duration::from_mins(2);

@@ -14,7 +14,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt as _;
 use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
-use remediator_api::keys::QUARANTINE_ANNOTATION;
+use remediator_api::keys::{QUARANTINE_ANNOTATION, TRIGGER_ANNOTATION};
 use remediator_core::phase::{Phase, Reason};
 use serde_json::{Value, json};
 use world::acts::{hasty, patient};
@@ -194,12 +194,25 @@ async fn a_quarantine_is_told_and_ends_when_the_node_was_well_for_a_while() -> w
     let plan: Value = serde_json::from_str(&planned(&world, host, &["-o", "json"]).await?)?;
     assert_eq!(plan.get("quarantine"), None, "{plan}");
 
+    // The trigger goes with it. It may be taken up once more before that, which comes to nothing.
+    let machines = objects::machines(&world);
+    let is_cleared = |machine: Option<&DynamicObject>| {
+        machine.is_some_and(|machine| !machine.annotations().contains_key(TRIGGER_ANNOTATION))
+    };
+    tokio::time::timeout(LONG, await_condition(machines, &host.name, is_cleared)).await??;
+    let taken_up = world
+        .remediations()
+        .list(&ListParams::default())
+        .await?
+        .items
+        .len();
+
     // It stays over when the Node is unhealthy again.
     host.bmc.clear_faults();
     triggers_are(&world, patient()).await?;
     world.falls_silent_and_is_reported(host).await?;
-    let second = world::remediation_name(&host.name, 2);
-    let ended = world.remediation_ended(&second, LONG).await?;
+    let next = world::remediation_name(&host.name, u32::try_from(taken_up + 1)?);
+    let ended = world.remediation_ended(&next, LONG).await?;
     assert_eq!(world::phase(&ended), Phase::Succeeded, "{:?}", ended.status);
     Ok(())
 }

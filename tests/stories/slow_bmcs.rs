@@ -13,7 +13,7 @@ use world::pool::{self, Setting};
 use world::{HostOptions, World, conditions, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-static SETTING: Setting = Setting::alone("slow BMCs").taking(60);
+static SETTING: Setting = Setting::alone("slow BMCs").weighing(2).taking(60);
 
 async fn control_plane() -> Result<Cluster> {
     pool::lease(&SETTING).await

@@ -17,6 +17,7 @@ use world::{World, WorldHost, install, metal3_provider, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 static SETTING: Setting = Setting::shared("upstream cluster api metal3")
+    .weighing(2)
     .with(&install::WITH_METAL3_PROVIDER)
     .taking(75);
 const LONG: Duration = Duration::from_mins(2);

@@ -53,20 +53,21 @@ pub async fn first_read(line: &BmcHandle, destructive: bool) -> Result<PowerRead
 }
 
 /// Carries one command out and waits until the host is as it should be. `tell` gets a line for
-/// whatever happens.
+/// whatever happens. Answers what was read last.
 pub async fn carry_out(
     line: &BmcHandle,
     verb: Verb,
     first: &PowerRead,
     timeout: Duration,
     tell: &mut (dyn FnMut(&str) + Send),
-) -> Result<(), ByHandError> {
+) -> Result<PowerRead, ByHandError> {
     let clock = steady();
     let now = clock();
     let deadline = now.saturating_add(timeout).unwrap_or(Timestamp::MAX);
     let mut manual = Manual::new(verb, first, now, deadline);
     let (mut said, mut failed) = (String::new(), String::new());
     let mut fallback = first.fallback.clone();
+    let mut last = first.clone();
     loop {
         let now = clock();
         match manual.next(now) {
@@ -92,6 +93,7 @@ pub async fn carry_out(
                             let way = fallback.as_deref().unwrap_or("as the address says");
                             tell(&format!("the BMC is spoken to {way}"));
                         }
+                        last.clone_from(&read);
                         manual.note_read(read);
                     }
                     Err(error) => {
@@ -103,7 +105,7 @@ pub async fn carry_out(
                     }
                 }
             }
-            Next::Done => return Ok(()),
+            Next::Done => return Ok(last),
             Next::GiveUp(why) => return Err(ByHandError::GivenUp(why)),
         }
     }

@@ -23,6 +23,7 @@ use crate::bmc_access::host::ResolvedHost;
 use crate::cli::bmc::arguments::HostArguments;
 use crate::cli::bmc::direct;
 use crate::cli::cluster::ClusterArguments;
+use crate::cli::usage::WrongUsage;
 use crate::clusters::node_cluster::NodeCluster;
 use crate::metal3;
 use crate::readiness::check::{Subject, cluster_of, expected_uuid, of_endpoint, of_machine};
@@ -48,7 +49,7 @@ impl Host {
     pub(super) async fn of(arguments: &HostArguments) -> anyhow::Result<Self> {
         match (&arguments.direct.address, &arguments.name) {
             (Some(address), _) => {
-                let target = direct::target(&arguments.direct, address)?;
+                let target = direct::target(&arguments.direct, address).map_err(WrongUsage)?;
                 Ok(Self {
                     label: target.address.host.to_string(),
                     bmc: target.address.to_string(),

@@ -131,16 +131,20 @@ async fn carry_out(
         return Err(NotConfirmed.into());
     }
     let mut is_off_by_us = false;
+    let mut last = first.clone();
     for verb in verbs {
         // One may have begun while the BMC answered.
         leave_to_remediation(host, is_off_by_us).await?;
-        by_hand::carry_out(line, *verb, &first, arguments.timeout, &mut show::tell).await?;
+        last = by_hand::carry_out(line, *verb, &first, arguments.timeout, &mut show::tell).await?;
         is_off_by_us = *verb == Verb::PowerOff;
         show::tell(match verb {
             Verb::PowerOff => "Off is proven: two fresh reads after the command say so",
             Verb::PowerOn => "the host is on",
         });
     }
+    // People have been told.
+    let facts = show::power(host, Some(&last));
+    arguments.host.output.for_programs(&show::object(&facts))?;
     Ok(())
 }
 

@@ -62,9 +62,20 @@ pub(super) fn check(arguments: &RunArguments) -> (Option<Checked>, Vec<String>) 
             "expected a port, such as 8081, or an IP address with a port, such as 0.0.0.0:8081".to_owned();
         note("status-address", "STATUS_ADDRESS", status_address, expected);
     }
-    if let Err(error) = EnvFilter::try_new(log_filter) {
+    if let (Ok(Some(metrics)), Ok(Some(status))) = (&address, &status)
+        && are_one(*metrics, *status)
+    {
+        let expected = format!("expected another port than that of --metrics-address, {metrics}");
+        note("status-address", "STATUS_ADDRESS", status_address, expected);
+    }
+    let filter = EnvFilter::try_new(log_filter).map_err(|error| format!(" ({error})"));
+    let filter = filter.and_then(|_| {
+        let is_empty = log_filter.trim().is_empty();
+        (!is_empty).then_some(()).ok_or_else(String::new)
+    });
+    if let Err(error) = filter {
         let expected =
-            format!("expected a log filter, such as info or baremetal_remediator=debug,kube=warn ({error})");
+            format!("expected a log filter, such as info or baremetal_remediator=debug,kube=warn{error}");
         note("log-filter", "LOG_FILTER", log_filter, expected);
     }
     let format = LogFormat::named(log_format);
@@ -93,6 +104,14 @@ fn on_loopback(text: &str) -> Result<SocketAddr, std::net::AddrParseError> {
         Ok(port) => Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
         Err(_) => text.parse(),
     }
+}
+
+/// Whether two listeners cannot both be there.
+fn are_one(one: SocketAddr, other: SocketAddr) -> bool {
+    let (a, b) = (one.ip(), other.ip());
+    let same = a == b || a.is_unspecified() || b.is_unspecified();
+    // 0 is any port that is free.
+    same && one.port() == other.port() && one.port() != 0
 }
 
 /// One message of all that is wrong.

@@ -3,12 +3,13 @@
 mod checked;
 mod logging;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow};
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::checked::Checked;
 use crate::api_call;
 use crate::cli::arguments::RunArguments;
+use crate::cli::usage::WrongUsage;
 use crate::daemon::run::{self, Settings};
 
 pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<()> {
@@ -25,7 +26,7 @@ pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<()> {
         ));
     }
     let (Some(checked), Ok(cluster)) = (checked.filter(|_| wrong.is_empty()), cluster) else {
-        bail!("{}", checked::listed(&wrong));
+        return Err(WrongUsage(anyhow!(checked::listed(&wrong))).into());
     };
     let Checked {
         leader_elect,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 use remediator_api::views::cluster_api::ClusterKey;
-use remediator_core::brakes::Fleet;
+use remediator_core::brakes::{Claim, Fleet, Limits};
 use remediator_core::facts::Obstacle;
 use remediator_core::phase::Reason;
 
@@ -122,11 +122,21 @@ async fn power_offs_count_though_their_remediation_is_deleted_and_not_when_they_
     assert_eq!(daemon.beside("machine-1-2").power_offs.len(), 1);
     delete(&mut daemon.writers.remediations, cycled);
     assert_eq!(daemon.beside("machine-1-2").power_offs.len(), 1, "deleted");
+    admitted.note_gone(&sent, Timestamp::now());
+    assert_eq!(daemon.beside("machine-1-2").power_offs.len(), 1, "counted once");
+
+    // A replica before this one has sent it.
+    let of_another = attempted(6, "Succeeded", 60);
+    apply(&mut daemon.writers.remediations, of_another.clone());
+    assert_eq!(daemon.beside("machine-1-2").power_offs.len(), 2);
+    delete(&mut daemon.writers.remediations, of_another.clone());
+    admitted.note_gone(&serde_json::from_value(of_another).unwrap(), Timestamp::now());
+    assert_eq!(daemon.beside("machine-1-2").power_offs.len(), 2, "deleted");
 
     let mut taken_back = attempted(5, "Pending", 5);
     taken_back["status"]["attempt"] = json!(0);
     apply(&mut daemon.writers.remediations, taken_back);
-    assert_eq!(daemon.beside("machine-1-2").power_offs.len(), 1, "taken back");
+    assert_eq!(daemon.beside("machine-1-2").power_offs.len(), 2, "taken back");
 }
 
 #[tokio::test]
@@ -165,6 +175,42 @@ async fn a_host_whose_node_is_gone_counts_in_every_failure_domain() {
         before.at_work + 1,
         "its zone is not known"
     );
+}
+
+#[tokio::test]
+async fn invariant_15_a_host_that_falls_silent_later_frees_no_failure_domain() {
+    let mut daemon = Daemon::among(20).await;
+    let now = Timestamp::now();
+    let in_a_zone = |host: usize, silent_for: Option<i64>| {
+        node(host, |node| {
+            node["metadata"]["labels"] = json!({"topology.kubernetes.io/zone": "a"});
+            if let Some(seconds) = silent_for {
+                unready(node);
+                let since = now.saturating_sub(SignedDuration::from_secs(seconds)).unwrap();
+                node["status"]["conditions"][0]["lastTransitionTime"] = json!(format!("{since:.0}"));
+            }
+        })
+    };
+    for host in std::iter::once(1).chain(10..20) {
+        apply(&mut daemon.writers.nodes, in_a_zone(host, None));
+    }
+    apply(&mut daemon.writers.remediations, attempted(1, "Pending", 5));
+    let claim = Claim {
+        domain: Some("a".to_owned()),
+        ..Claim::default()
+    };
+    let held_up = |daemon: &Daemon| {
+        let allowed = Limits::none().allow(&daemon.beside("machine-1-2"), &claim, now);
+        allowed.err().map(|obstacle| obstacle.reason)
+    };
+    for (host, seconds, wanted) in [
+        (11, 185, None),
+        (12, 180, Some(Reason::TooManyUnhealthy)),
+        (13, 20, Some(Reason::TooManyUnhealthy)),
+    ] {
+        apply(&mut daemon.writers.nodes, in_a_zone(host, Some(seconds)));
+        assert_eq!(held_up(&daemon), wanted, "host {host}, {seconds} s ago");
+    }
 }
 
 /// A request that its health check has given up: the host is as dead as it was.
@@ -323,6 +369,36 @@ async fn hosts_are_counted_by_what_describes_them() {
         endpoint["spec"]["nodeName"] = json!("virtual-1000");
         endpoint["spec"]["machineName"] = Value::Null;
     });
+    apply(&mut daemon.writers.endpoints, named);
+    assert_eq!(counted(&daemon), (20, 1));
+
+    // Whoever may create objects in some namespace makes no host of a virtual machine, nor an unhealthy one of nothing.
+    let found_in_a_tenants = |endpoint: &mut Value, found: Value| {
+        endpoint["metadata"]["namespace"] = json!("of-a-tenant");
+        endpoint["status"]["found"] = found;
+    };
+    let before = json!({"generation": 0, "systemUUID": uuid(1_001)});
+    for found in [Value::Null, before] {
+        apply(&mut daemon.writers.nodes, bystander(1_001));
+        let named = endpoint(1_001, |endpoint| {
+            endpoint["spec"]["nodeName"] = json!("virtual-1001");
+            found_in_a_tenants(endpoint, found.clone());
+        });
+        apply(&mut daemon.writers.endpoints, named);
+        let made_up = machine(1_002, |machine| {
+            machine["metadata"]["namespace"] = json!("of-a-tenant");
+        });
+        apply(&mut daemon.writers.openshift, made_up);
+        let named = endpoint(1_002, |endpoint| found_in_a_tenants(endpoint, found));
+        apply(&mut daemon.writers.endpoints, named);
+        assert_eq!(counted(&daemon), (20, 1), "nobody was seen to be there");
+    }
+    let of_host = |host: usize| json!({"generation": 1, "systemUUID": uuid(host)});
+    let named = endpoint(1_002, |endpoint| found_in_a_tenants(endpoint, of_host(1_002)));
+    apply(&mut daemon.writers.endpoints, named);
+    assert_eq!(counted(&daemon), (21, 2));
+    // Two Machines without a Node are not of one host.
+    let named = endpoint(1_002, |endpoint| found_in_a_tenants(endpoint, of_host(8)));
     apply(&mut daemon.writers.endpoints, named);
     assert_eq!(counted(&daemon), (20, 1));
 

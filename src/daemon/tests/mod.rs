@@ -246,7 +246,7 @@ async fn costs(hosts: usize) -> BTreeMap<String, (usize, usize)> {
     daemon.started(9).await;
 
     let moved = |endpoint: &mut Value| endpoint["spec"]["address"] = json!("redfish+https://192.0.2.8");
-    let told = |endpoint: &mut Value| endpoint["status"] = json!({"conditions": []});
+    let told = |endpoint: &mut Value| endpoint["status"]["conditions"] = json!([]);
     daemon.endpoint("an endpoint's status", endpoint(0, told), &[]);
     daemon.endpoint("an endpoint", endpoint(9, moved), &[]);
     daemon.endpoint(

@@ -47,7 +47,9 @@ pub(super) fn machine(host: usize, change: impl FnOnce(&mut Value)) -> Value {
 pub(super) fn endpoint(host: usize, change: impl FnOnce(&mut Value)) -> Value {
     let mut endpoint = json!({
         "apiVersion": "baremetal-remediator.io/v1alpha1", "kind": "BMCEndpoint",
-        "metadata": {"name": format!("host-{host}"), "namespace": NAMESPACE, "uid": format!("endpoint-{host}")},
+        "metadata": {"name": format!("host-{host}"), "namespace": NAMESPACE, "uid": format!("endpoint-{host}"),
+            "generation": 1},
+        "status": {"found": {"generation": 1, "systemUUID": uuid(host)}},
         "spec": {
             "machineName": format!("machine-{host}"), "systemUUID": uuid(host),
             // In no allowed network, so that nobody is spoken to.

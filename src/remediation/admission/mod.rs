@@ -21,6 +21,7 @@ use remediator_core::admission::{
 use remediator_core::brakes::{Claim, Fleet, Limits, Told};
 use remediator_core::decision::{Act, Decision, Observation};
 use remediator_core::facts::Obstacle;
+use remediator_core::identity::SystemUuid;
 use remediator_core::journal::Subject;
 use remediator_core::phase::{Phase, Reason};
 
@@ -32,7 +33,7 @@ use crate::remediation::admission::held::{Held, SentPowerOff};
 use crate::remediation::admission::remediations::{of_caches, others, placed, wanting};
 use crate::snapshot::Sources;
 use crate::snapshot::remediation_history::unreadable_remediations;
-use crate::watch::indexes::cluster_of;
+use crate::watch::indexes::{cluster_of, power_offs};
 
 /// Who was admitted, and to what. The caches show who has begun, also after a restart; this tells apart those
 /// whom they do not show yet. It is kept until the remediation takes it back or is over, and not only until its
@@ -190,6 +191,27 @@ impl Admitted {
             at: now,
             host: host.map(|uuid| uuid.in_either_order()),
         });
+    }
+
+    /// It is gone: what it has powered off counts on, also what a replica before this one has sent.
+    pub(crate) fn note_gone(&self, remediation: &PowerCycleRemediation, now: Timestamp) {
+        let (Some(journal), Some(uid)) = (remediation.journal(), remediation.uid()) else {
+            return;
+        };
+        let host = begun(remediation).and_then(Subject::uuid);
+        let of_journal = power_offs(journal).map(|at| SentPowerOff {
+            cluster: cluster_of(remediation),
+            uid: uid.clone(),
+            at,
+            host: host.as_ref().map(SystemUuid::in_either_order),
+        });
+        let of_journal: Vec<_> = of_journal.filter(|sent| sent.is_young(now)).collect();
+        let mut held = self.lock();
+        let known = held.sent.iter().filter(|sent| sent.uid == uid).count();
+        if of_journal.len() > known {
+            held.sent.retain(|sent| sent.uid != uid && sent.is_young(now));
+            held.sent.extend(of_journal);
+        }
     }
 
     /// What the status of the policy has to say of the limits, and of power-offs whose remediations are deleted.

@@ -26,7 +26,8 @@ pub(super) fn of(sources: &Sources) -> Option<OwnNode> {
     Some(OwnNode {
         name: name.to_owned(),
         keys: host.as_ref().map(Key::host).into_iter().chain([node]).collect(),
-        is_unhealthy: here.is_some_and(|node| !node.0.as_ref().is_ok_and(Node::is_ready)),
+        // One that is not there is none that is Ready.
+        is_unhealthy: here.is_none_or(|node| !node.0.as_ref().is_ok_and(Node::is_ready)),
     })
 }
 

@@ -10,6 +10,7 @@ use remediator_api::PowerCycleRemediation;
 use remediator_api::target_ref::to_bring_back;
 use remediator_bmc::Until;
 use remediator_core::admission::Reply;
+use remediator_core::facts::Obstacle;
 use remediator_core::journal::{Journal, Verb};
 use remediator_core::manual::{Manual, Next};
 use remediator_core::observed::PowerRead;
@@ -26,6 +27,10 @@ use crate::watch::lookup;
 
 /// The longest pause between two looks at the BMC.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// For how long a BareMetalHost may not be readable before its host is powered on all the same.
+const GIVEN_BACK_WITHIN: Duration = Duration::from_mins(1);
+const GIVEN_BACK_AGAIN: Duration = Duration::from_secs(5);
 
 /// How late a command may still be sent after it was decided.
 const SEND_WITHIN: Duration = Duration::from_secs(10);
@@ -53,15 +58,33 @@ pub(crate) async fn bring_back(context: Arc<Remediator>, gone: PowerCycleRemedia
     if !memory.lock().await.let_go && remediation.journal().is_some_and(may_be_off) {
         let name = remediation.name_any();
         tracing::warn!(remediation = %name, "the remediation is gone and its host may be off; it gets its power back from memory");
-        // metal3 would power it off again. Where that fails, it is tried again beside this.
-        if let Err(error) = leftover_holds::give_back_of(&context, &remediation).await {
-            tracing::warn!(remediation = %name, error = %crate::report::chain(&error), "the BareMetalHost of a remediation that is gone is not given back yet");
-        }
-        let why = until_on(&context, &remediation, &memory).await;
+        let why = match given_back(&context, &remediation).await {
+            Some(obstacle) => obstacle.to_string(),
+            None => until_on(&context, &remediation, &memory).await.to_owned(),
+        };
         tracing::warn!(remediation = %name, why, "nothing more is done for the host of a remediation that is gone");
     }
     let_go_of_secret(&context, &remediation).await;
     reconcile::forget(&context, &uid, &mut *memory.lock().await).await;
+}
+
+/// Gives the BareMetalHost back, for metal3 would power the host off again. Answers who else keeps it off: then it is
+/// theirs. Where that cannot be read for long it stops no power-on; it is tried again beside this.
+async fn given_back(context: &Remediator, gone: &PowerCycleRemediation) -> Option<Obstacle> {
+    let begun = tokio::time::Instant::now();
+    loop {
+        let error = match leftover_holds::give_back_of(context, gone).await {
+            Ok(kept_off) => return kept_off,
+            // Who may not read it is told nothing by waiting.
+            Err(error) if error.is_forbidden() => return None,
+            Err(error) => crate::report::chain(&error),
+        };
+        tracing::warn!(remediation = %gone.name_any(), error, "the BareMetalHost of a remediation that is gone is not given back yet");
+        if begun.elapsed() >= GIVEN_BACK_WITHIN {
+            return None;
+        }
+        tokio::time::sleep(GIVEN_BACK_AGAIN).await;
+    }
 }
 
 async fn let_go_of_secret(context: &Remediator, gone: &PowerCycleRemediation) {

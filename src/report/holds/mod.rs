@@ -48,11 +48,14 @@ fn told<'a>(before: &Journal, after: &'a Journal) -> Option<(EventType, &'static
     let is_new = |since: fn(&Hold) -> Option<Timestamp>| {
         since(hold).is_some() && before.hold.as_deref().and_then(since).is_none()
     };
-    let (kind, reason, note) = if is_new(|hold| hold.direct) {
-        let note = "powers the host off directly, because metal3 did not".to_owned();
+    let (kind, reason, note) = if is_new(|hold| hold.left_to_others) {
+        let note = format!("lets go of the host, which is not powered on: {}", after.message);
+        (EventType::Normal, "HostLeftToOthers", note)
+    } else if is_new(|hold| hold.direct) {
+        let note = format!("powers the host directly: {}", after.message);
         (EventType::Warning, "HostPoweredDirectly", note)
     } else if is_new(|hold| hold.detached) {
-        let note = "asks metal3 to let go of the host, which it did not power off".to_owned();
+        let note = format!("asks metal3 to let go of the host: {}", after.message);
         (EventType::Warning, "HostDetachRequested", note)
     } else if is_new(|hold| hold.held) {
         // What it said while it asked for the hold is why.

@@ -9,6 +9,8 @@ fn journal(message: &str, change: impl FnOnce(&mut Hold)) -> Journal {
         kicked: None,
         detached: None,
         direct: None,
+        left_to_others: None,
+        undone: None,
         released: None,
     };
     change(&mut hold);
@@ -25,9 +27,14 @@ fn each_change_of_a_hold_is_told_once_with_who_and_why() {
     let asked = journal("Node worker-0 is unhealthy (silent)", |_| {});
     let held = journal("", |hold| hold.held = now);
     let kicked = journal("", |hold| (hold.held, hold.kicked) = (now, now));
-    let detaching = journal("", |hold| (hold.held, hold.detached) = (now, now));
-    let direct = journal("", |hold| {
+    let detaching = journal("metal3 did not power it off", |hold| {
+        (hold.held, hold.detached) = (now, now);
+    });
+    let direct = journal("metal3 does not answer", |hold| {
         (hold.held, hold.detached, hold.direct) = (now, now, now);
+    });
+    let left = journal("BareMetalHost host-0 has spec.online: false", |hold| {
+        (hold.held, hold.left_to_others) = (now, now);
     });
     let released = journal("the host is On", |hold| (hold.held, hold.released) = (now, now));
     let never_held = journal("", |hold| hold.released = now);
@@ -39,18 +46,30 @@ fn each_change_of_a_hold_is_told_once_with_who_and_why() {
         (
             &held,
             &detaching,
-            Some(("HostDetachRequested", "let go of the host")),
+            Some((
+                "HostDetachRequested",
+                "let go of the host: metal3 did not power it off",
+            )),
         ),
         (
             &detaching,
             &direct,
-            Some(("HostPoweredDirectly", "because metal3 did not")),
+            Some(("HostPoweredDirectly", "directly: metal3 does not answer")),
         ),
         (
             &held,
             &released,
             Some(("HostReleased", "given the host back: the host is On")),
         ),
+        (
+            &held,
+            &left,
+            Some((
+                "HostLeftToOthers",
+                "is not powered on: BareMetalHost host-0 has spec.online: false",
+            )),
+        ),
+        (&left, &left, None),
         (&released, &released, None),
         (&asked, &never_held, None),
     ] {

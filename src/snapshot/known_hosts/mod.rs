@@ -1,6 +1,7 @@
 //! The hosts of each cluster: Nodes whose host is known, because a BMCEndpoint or a BareMetalHost describes it, and
 //! Machines with such a host that have no Node. The limits are shares of these: virtual machines, and Nodes that a tenant
-//! registers, allow nobody to power off one host more.
+//! registers or names, allow nobody to power off one host more. So an endpoint counts where the policy lists its
+//! namespace; where it lists none, once its BMC was reached and said to be that of the host.
 //!
 //! What is counted follows the changes of the caches. A question costs what has changed since the last one, and nothing
 //! for each host.
@@ -17,6 +18,7 @@ use remediator_api::BMCEndpoint;
 use remediator_api::views::cluster_api::ClusterKey;
 use remediator_api::views::{Machine, Node};
 use remediator_core::facts::Allowed;
+use remediator_core::identity::SystemUuid;
 use remediator_core::machine_api::MachineApi;
 
 pub(crate) use self::count::HostsOfCluster;
@@ -179,14 +181,15 @@ impl Counted {
             Which::Machine(api, namespace, name) => {
                 let machine = caches.of(*api).machines.get(Some(namespace), name);
                 let machine = machine.as_ref().and_then(|machine| machine.0.as_ref().ok());
-                let is_missed = |machine: &&Machine| {
-                    let has_node = machine
-                        .node_name()
-                        .is_some_and(|node| one.nodes.get(None, node).is_some());
-                    !has_node && is_installed(machine) && is_described(&self.basis, caches, machine)
+                let has_node = |machine: &Machine| {
+                    let node = machine.node_name();
+                    node.is_some_and(|node| one.nodes.get(None, node).is_some())
                 };
                 let here = machine.filter(|machine| ClusterKey::of(machine).as_ref() == of);
-                here.filter(is_missed).map(|_| Host::without_node())
+                let without = here.filter(|machine| !has_node(machine) && is_installed(machine));
+                without
+                    .filter(|machine| is_missed(&self.basis, caches, machine))
+                    .map(|_| Host::without_node())
             }
         };
         one.count.set(which, host);
@@ -203,6 +206,22 @@ fn of_endpoint(endpoint: &Guarded<BMCEndpoint>, caches: &Caches, concerned: &mut
     };
     let spec = &readable.spec;
     if let Some(name) = &spec.machine_name {
+        for api in MachineApi::ALL {
+            if let Some(machine) = caches.of(api).machines.get(Some(&namespace), name) {
+                of_machine(&machine, concerned);
+            }
+        }
+    }
+    // Those of the same host: of these, one counts.
+    let proven = proven(readable)
+        .into_iter()
+        .flat_map(|key| caches.endpoints.by(&key));
+    for other in proven {
+        let other = other.0.as_ref().ok();
+        let of_other = other.and_then(|other| Some((other.namespace()?, other.spec.machine_name.as_ref()?)));
+        let Some((namespace, name)) = of_other else {
+            continue;
+        };
         for api in MachineApi::ALL {
             if let Some(machine) = caches.of(api).machines.get(Some(&namespace), name) {
                 of_machine(&machine, concerned);
@@ -229,23 +248,39 @@ fn of_machine(machine: &Guarded<Machine>, concerned: &mut Concerned) {
 
 /// Whether the host of a Node is known.
 fn is_host(basis: &Basis, caches: &Caches, of: Option<&ClusterKey>, node: &str) -> bool {
-    let is_used =
-        |endpoint: &Guarded<BMCEndpoint>| lists(basis.endpoints.as_ref(), endpoint.namespace().as_deref());
+    let counts = |endpoint: &Guarded<BMCEndpoint>| counts(basis, endpoint);
     let named = EndpointIndex::NodeName(node.to_owned());
-    if of.is_none() && caches.endpoints.first_by(&named, is_used).is_some() {
+    if of.is_none() && caches.endpoints.first_by(&named, counts).is_some() {
         return true;
     }
     let machines = caches.machines_by(&MachineIndex::Node(node.to_owned()));
     machines.iter().any(|(_, guarded)| {
         let machine = guarded.0.as_ref().ok();
         machine.is_some_and(|machine| {
-            ClusterKey::of(machine).as_ref() == of && is_described(basis, caches, machine)
+            ClusterKey::of(machine).as_ref() == of && is_described(basis, caches, machine, counts)
         })
     })
 }
 
-/// Whether something describes the host of a Machine.
-fn is_described(basis: &Basis, caches: &Caches, machine: &Machine) -> bool {
+/// Whether the host of a Machine without a Node is known. Of those with one system UUID, which alone tells them apart, one
+/// counts.
+fn is_missed(basis: &Basis, caches: &Caches, machine: &Machine) -> bool {
+    is_described(basis, caches, machine, |endpoint| {
+        let whose = |one: &Guarded<BMCEndpoint>| (one.namespace(), one.name_any());
+        let proven = endpoint.0.as_ref().ok().and_then(proven);
+        let of_host = proven.into_iter().flat_map(|key| caches.endpoints.by(&key));
+        let first = of_host.map(|one| whose(&one)).min();
+        counts(basis, endpoint) && first.is_none_or(|first| first == whose(endpoint))
+    })
+}
+
+/// Whether something describes the host of a Machine, if that is an endpoint, one that `counts`.
+fn is_described(
+    basis: &Basis,
+    caches: &Caches,
+    machine: &Machine,
+    counts: impl Fn(&Guarded<BMCEndpoint>) -> bool,
+) -> bool {
     let namespace = machine.namespace().unwrap_or_default();
     if !lists(basis.machines.as_ref(), Some(&namespace)) {
         return false;
@@ -255,9 +290,22 @@ fn is_described(basis: &Basis, caches: &Caches, machine: &Machine) -> bool {
     }
     let by_name = EndpointIndex::Machine(namespace.clone(), machine.name_any());
     let by_node = machine.node_name();
-    let by_node = by_node.map(|node| EndpointIndex::Node(namespace.clone(), node.to_owned()));
+    let by_node = by_node.map(|node| EndpointIndex::Node(namespace, node.to_owned()));
     let mut keys = std::iter::once(by_name).chain(by_node);
-    lists(basis.endpoints.as_ref(), Some(&namespace)) && keys.any(|key| caches.endpoints.count(&key) > 0)
+    keys.any(|key| caches.endpoints.first_by(&key, &counts).is_some())
+}
+
+/// Whether a host counts because of this endpoint.
+fn counts(basis: &Basis, endpoint: &Guarded<BMCEndpoint>) -> bool {
+    match &basis.endpoints {
+        Some(_) => lists(basis.endpoints.as_ref(), endpoint.namespace().as_deref()),
+        None => endpoint.0.as_ref().ok().and_then(proven).is_some(),
+    }
+}
+
+fn proven(endpoint: &BMCEndpoint) -> Option<EndpointIndex> {
+    let uuid = SystemUuid::parse(endpoint.proven_uuid()?).ok()?;
+    Some(EndpointIndex::Proven(uuid.in_either_order()))
 }
 
 /// Whether a Machine ought to have a Node: what is still being installed, or goes away, has none rightly.

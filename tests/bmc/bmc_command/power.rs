@@ -32,10 +32,21 @@ async fn a_cycle_proves_off_before_it_powers_on() -> Result<()> {
     assert_eq!((host.truth().on_to_off, host.truth().off_to_on), (1, 1));
     assert_eq!(host.judge(&Oracle::ALL), []);
 
-    let (status, _, _) = bmc(&host, "off", &["--yes"]).await?;
+    let (status, out, _) = bmc(&host, "off", &["--yes"]).await?;
     assert_eq!((status, host.truth().power), (Some(0), Power::Off));
-    let (status, _, _) = bmc(&host, "on", &[]).await?;
-    assert_eq!((status, host.truth().power), (Some(0), Power::On));
+    assert_eq!(out, "", "a person was told");
+    for (verb, more, power) in [
+        ("on", None, "On"),
+        ("off", Some("--yes"), "Off"),
+        ("cycle", Some("--yes"), "On"),
+    ] {
+        let more: Vec<&str> = ["-o", "json"].into_iter().chain(more).collect();
+        let (status, out, err) = bmc(&host, verb, &more).await?;
+        assert_eq!(status, Some(0), "{err}");
+        let said: serde_json::Value = serde_json::from_str(&out).with_context(|| format!("{verb}: {out}"))?;
+        assert_eq!(said["power"], power, "{verb}: {out}");
+        assert!(said["system"].is_string(), "{out}");
+    }
     Ok(())
 }
 

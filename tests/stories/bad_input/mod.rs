@@ -28,7 +28,7 @@ use world::daemon::Leased;
 use world::pool::{self, Setting};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-static SETTING: Setting = Setting::shared("bad input").taking(70);
+static SETTING: Setting = Setting::shared("bad input").weighing(2).taking(70);
 
 async fn control_plane() -> Result<Cluster> {
     pool::lease(&SETTING).await

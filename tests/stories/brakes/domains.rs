@@ -31,11 +31,11 @@ async fn any_label_may_name_failure_domains_and_another_one_has_the_daemon_begin
     let cluster = &pool::lease(&SETTING).await?;
     let world = World::new(cluster, "rack", vec![in_a_rack(), in_a_rack()]).await?;
     world.health_check().await?;
-    world::set_policy(&world.client, policy(limits(json!({"maxConcurrent": 5})))).await?;
+    world::set_policy(&world.client, policy(&world, limits(json!({"maxConcurrent": 5})))).await?;
     let before = world::daemon::start(cluster, DAEMON, "info")?;
     before.wait_for_line(" ready ", LONG).await?;
     let by_rack = limits(json!({"label": LABEL, "maxConcurrent": 1}));
-    world::set_policy(&world.client, policy(by_rack)).await?;
+    world::set_policy(&world.client, policy(&world, by_rack)).await?;
     assert!(before.exited(LONG).await?.success(), "it begins anew");
 
     let _daemon = world::daemon::start(cluster, DAEMON, "info")?;

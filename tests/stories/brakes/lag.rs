@@ -59,7 +59,7 @@ async fn invariant_15_a_storm_that_the_watches_do_not_show_yet_powers_nobody_off
     // As they are without a word, but for the times.
     world::set_policy(
         &world.client,
-        policy(json!({"startupHold": "0s", "coolDown": "5s"})),
+        policy(&world, json!({"startupHold": "0s", "coolDown": "5s"})),
     )
     .await?;
     let lag = Arc::new(Lag {

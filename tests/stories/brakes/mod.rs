@@ -20,15 +20,17 @@ use world::{HostOptions, World, WorldHost, conditions, objects};
 use self::bystanders::Bystanders;
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-static SETTING: Setting = Setting::alone("brakes").taking(85);
+static SETTING: Setting = Setting::alone("brakes").weighing(2).taking(85);
 const LONG: Duration = Duration::from_mins(3);
 
 /// Nodes that fall silent with the hosts of the story.
 const MANY: usize = 1_000;
 
-fn policy(limits: Value) -> Value {
+/// No BMC is checked, so hosts count where the policy names their namespace.
+fn policy(world: &World, limits: Value) -> Value {
     let mut policy = world::daemon::permissive_policy();
     policy["limits"] = limits;
+    policy["allowed"] = json!({"namespaces": {"endpoints": [world.namespace]}});
     policy
 }
 
@@ -50,7 +52,7 @@ async fn of_nodes_that_fall_silent_at_once_only_those_that_are_dead_are_power_cy
     world.health_check().await?;
     // As they are without a word, but for the times.
     let limits = json!({"startupHold": "0s", "coolDown": "5s", "window": "1s"});
-    world::set_policy(&world.client, policy(limits)).await?;
+    world::set_policy(&world.client, policy(&world, limits)).await?;
     // First, while the controller that has to notice has nothing else to do.
     futures::future::try_join_all(world.hosts.iter().map(|host| world.falls_silent(host))).await?;
     let bystanders = Bystanders::create(cluster, MANY, "True").await?;
@@ -85,7 +87,7 @@ async fn invariant_15_of_hosts_that_are_all_silent_beside_healthy_nodes_none_is_
     world.health_check().await?;
     // As they are without a word, but for the start.
     let limits = json!({"startupHold": "1s", "coolDown": "1s"});
-    world::set_policy(&world.client, policy(limits)).await?;
+    world::set_policy(&world.client, policy(&world, limits)).await?;
     let bystanders = Bystanders::create(cluster, 200, "True").await?;
     let names = all_fall_silent_and_are_reported(&world).await?;
     let _daemon = world::daemon::start(cluster, DAEMON, "info")?;
@@ -185,7 +187,7 @@ async fn where_one_host_is_allowed_at_once_the_others_wait_for_it() -> world::Ou
     let world = World::new(cluster, "budget", options).await?;
     world.health_check().await?;
     let limits = json!({"maxConcurrent": 1, "maxPerWindow": "100%", "maxUnhealthy": 5, "startupHold": "5s", "coolDown": "1s"});
-    world::set_policy(&world.client, policy(limits)).await?;
+    world::set_policy(&world.client, policy(&world, limits)).await?;
     let names = all_fall_silent_and_are_reported(&world).await?;
     let _daemon = world::daemon::start(cluster, DAEMON, "info")?;
     all_wait(&world, &names, Reason::WatchingAfterStart).await?;

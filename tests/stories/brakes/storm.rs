@@ -13,7 +13,7 @@ use world::{HostOptions, World};
 use super::bystanders::Bystanders;
 use super::{DAEMON, all_are_asked_for_and_wait, is_told, only_these_are_power_cycled, reports_again};
 
-static SETTING: Setting = Setting::alone("storm").spoiling().taking(290);
+static SETTING: Setting = Setting::alone("storm").weighing(4).spoiling().taking(290);
 
 /// Hosts that fall silent with those of the story: by default so few that they leave the machine to other stories.
 fn how_many() -> usize {
@@ -42,8 +42,7 @@ async fn hosts_that_fall_silent_at_once_stay_on_and_afterwards_the_dead_one_is_p
     let options = (0..5).map(|_| HostOptions::default()).collect();
     let world = World::new(cluster, "thousand", options).await?;
     world.health_check().await?;
-    let mut policy = world::daemon::permissive_policy();
-    policy["limits"] = serde_json::json!({});
+    let policy = super::policy(&world, serde_json::json!({}));
     world::set_policy(&world.client, policy).await?;
     let veil = Arc::new(Veil::default());
     let front = ApiFront::start(cluster, Arc::clone(&veil), |_| None, None).await?;

@@ -20,12 +20,14 @@ use scenario::Scenario;
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 /// Each plan has a daemon of its own that sees one namespace, under a policy that is the same for all.
-static SETTING: Setting = Setting::shared("fault matrix").taking(100);
+static SETTING: Setting = Setting::shared("fault matrix").weighing(3).taking(100);
 /// Where the namespace of medik8s' Leases is, every daemon takes them.
-static WITH_LEASES: Setting = Setting::shared("fault matrix with Leases").taking(60);
+static WITH_LEASES: Setting = Setting::shared("fault matrix with Leases").weighing(2).taking(60);
 
 /// Daemons that look at all Nodes take what others release for left behind. Here nobody releases anything.
-static WITHOUT_NODES: Setting = Setting::shared("fault matrix without Nodes").taking(60);
+static WITHOUT_NODES: Setting = Setting::shared("fault matrix without Nodes")
+    .weighing(2)
+    .taking(60);
 
 /// Runs a scenario beside the main path: every so-manieth plan, unless the environment says otherwise.
 async fn matrix(scenario: Scenario, setting: &'static Setting) -> Result<()> {

@@ -27,7 +27,7 @@ use super::matrix::is_whole;
 use super::run::Setup;
 use super::scenario::Scenario;
 
-static SETTING: Setting = Setting::alone("outages").taking(80);
+static SETTING: Setting = Setting::alone("outages").weighing(2).taking(80);
 const LONG: Duration = Duration::from_mins(2);
 /// The shortest that the definition allows.
 const DEADLINE: Duration = Duration::from_secs(10);

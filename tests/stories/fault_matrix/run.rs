@@ -91,6 +91,7 @@ pub(super) async fn run(setup: &Setup, plan: &Plan) -> Result<Outcome> {
     let checked = async {
         let (ended, props) = ended?;
         end::check(&world, plan, &ended, cursor).await?;
+        actors.end_is_told(plan, &ended).await?;
         let calls = actors.calls();
         end::goes(&world, &ended).await?;
         drop(props.operator);
@@ -207,6 +208,20 @@ impl Actors {
             }
             What::Drop | What::Delay | What::See(_) => {}
         }
+        Ok(())
+    }
+
+    /// The log tells how the remediation ended, whatever became of the answer to the write. One that is killed tells
+    /// nothing any more.
+    async fn end_is_told(&self, plan: &Plan, ended: &PowerCycleRemediation) -> Result<()> {
+        if plan.faults.iter().any(|fault| fault.what == What::Kill) {
+            return Ok(());
+        }
+        let end = format!("phase={:?}", world::journal(ended).phase.as_str());
+        self.daemon
+            .wait_for_line(&end, LONG)
+            .await
+            .context("the end is not told")?;
         Ok(())
     }
 

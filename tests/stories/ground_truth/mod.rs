@@ -15,7 +15,7 @@ use world::pool::{self, Setting};
 use world::{HostOptions, World, WorldHost, objects, record, truth};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-static SETTING: Setting = Setting::shared("ground truth").taking(90);
+static SETTING: Setting = Setting::shared("ground truth").weighing(2).taking(90);
 
 async fn control_plane() -> Result<Cluster> {
     pool::lease(&SETTING).await

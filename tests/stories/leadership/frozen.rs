@@ -213,11 +213,15 @@ async fn invariant_7_a_leader_that_was_frozen_before_it_did_anything_does_not_do
     let _witness = ScriptedKubelet::start(cluster.client().await?, witness).await?;
     let boundaries = learnt(cluster).await?;
     for must in [
-        "Pending/journal-PoweringOff#1",
+        // On a busy machine nothing is journalled before it.
+        "/journal-PoweringOff#1",
         "Fencing/journal-PoweringOn#1",
         "PoweringOff/get-nodes#1",
     ] {
-        assert!(boundaries.iter().any(|one| one == must), "{must}: {boundaries:?}");
+        assert!(
+            boundaries.iter().any(|one| one.ends_with(must)),
+            "{must}: {boundaries:?}"
+        );
     }
     // The one before a power-off, unless somebody asks for all: each has two replicas and takes half a minute.
     let all = std::env::var("FROZEN").is_ok_and(|frozen| frozen == "all");

@@ -29,10 +29,11 @@ use world::{HostOptions, World, WorldHost, acts, escalation, nodeless, objects, 
 use self::attempt::{Act, Attempt, Row, Victim};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-static SETTING: Setting = Setting::alone("tenants").taking(80);
-const LONG: Duration = Duration::from_mins(4);
+static SETTING: Setting = Setting::alone("tenants").weighing(4).taking(80);
+/// Many hosts beside other stories on few processors: minutes, where one alone takes seconds.
+const LONG: Duration = Duration::from_mins(10);
 /// Nodes that fall silent at once: all of them would take the processors from the other stories, and they from these.
-const AT_ONCE: usize = 15;
+const AT_ONCE: usize = 10;
 
 /// What a remediation of the neighbour's would say if something of the attacker's held it up.
 const HELD_UP: [Reason; 14] = [

@@ -20,9 +20,9 @@ const PATIENCE: Duration = Duration::from_mins(10);
 pub(super) const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 
 /// Each story has a daemon of its own.
-static SETTING: Setting = Setting::alone("metal3 cycled").taking(110);
+static SETTING: Setting = Setting::alone("metal3 cycled").weighing(2).taking(110);
 /// The same where the daemon has to give metal3 up first.
-static GIVEN_UP: Setting = Setting::alone("metal3 given up").taking(200);
+static GIVEN_UP: Setting = Setting::alone("metal3 given up").weighing(2).taking(200);
 
 pub(super) async fn world_with_ironic(setting: &'static Setting, name: &str) -> Result<(World, Ironic)> {
     let (world, settings) = world(setting, name).await?;

@@ -16,7 +16,7 @@ use world::metal3::{self, Ironic, Settings, is_managed, says_powered_on, status_
 use world::pool::{self, Setting};
 use world::{World, WorldHost};
 
-static SETTING: Setting = Setting::shared("metal3").taking(60);
+static SETTING: Setting = Setting::shared("metal3").weighing(2).taking(60);
 const LONG: Duration = Duration::from_mins(2);
 /// The real operator waits for up to two minutes after an error, and four after the next.
 const TRIED_AGAIN_WITHIN: Duration = Duration::from_mins(8);

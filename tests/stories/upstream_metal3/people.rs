@@ -9,7 +9,7 @@ use harness::await_condition;
 use kube::ResourceExt as _;
 use kube::api::{DeleteParams, DynamicObject};
 use remediator_core::journal::Journal;
-use remediator_core::phase::Phase;
+use remediator_core::phase::{Phase, Reason};
 use serde_json::json;
 use world::metal3::{self, BaremetalOperator, Ironic, Pace, Settings, annotate};
 use world::pool::{self, Setting};
@@ -21,8 +21,9 @@ const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
 const PATIENCE: Duration = Duration::from_mins(6);
 const PAUSED: &str = "baremetalhost.metal3.io/paused";
 const DETACHED: &str = "baremetalhost.metal3.io/detached";
+const OF_A_METAL3_REMEDIATION: &str = "reboot.metal3.io/metal3-remediation-2f0c";
 
-static SETTING: Setting = Setting::alone("metal3 people").taking(140);
+static SETTING: Setting = Setting::alone("metal3 people").weighing(3).taking(140);
 
 #[derive(Clone, Copy, Debug)]
 enum Deed {
@@ -32,9 +33,18 @@ enum Deed {
     Detaches,
     /// metal3 forgets the host.
     Deletes,
+    /// A Metal3Remediation wants the host off, too.
+    Remediates,
+    TakesOffline,
 }
 
-const DEEDS: [Deed; 3] = [Deed::Pauses, Deed::Detaches, Deed::Deletes];
+const DEEDS: [Deed; 5] = [
+    Deed::Pauses,
+    Deed::Detaches,
+    Deed::Deletes,
+    Deed::Remediates,
+    Deed::TakesOffline,
+];
 
 #[tokio::test]
 async fn whatever_a_person_does_to_a_host_that_is_held_off_it_comes_back() -> world::Outcome {
@@ -71,6 +81,13 @@ async fn comes_back(world: &World, host: &WorldHost, deed: Deed) -> Result<()> {
         world.remediation_until(&remediation, LONG, is_on).await?;
         annotate(world, &host.name, PAUSED, None).await?;
     }
+    if let Some(reason) = leaves_it_to_them(deed) {
+        let named = |journal: &Journal| journal.phase == Phase::PoweringOn && journal.is_because(reason);
+        world.remediation_until(&remediation, LONG, named).await?;
+        metal3::is_released(world, host).await?;
+        truly(host, Power::Off, LONG).await?;
+        finish(world, host, deed).await?;
+    }
     let ended = world.remediation_ended(&remediation, PATIENCE).await?;
     let journal = world::journal(&ended);
     ensure!(
@@ -95,6 +112,32 @@ async fn comes_back(world: &World, host: &WorldHost, deed: Deed) -> Result<()> {
             Ok(())
         }
         Deed::Deletes => Ok(()),
+        Deed::Remediates | Deed::TakesOffline => {
+            let switched = host.transitions();
+            ensure!(
+                switched == (1, 1),
+                "the host was switched {switched:?} times, off and on"
+            );
+            metal3::is_given_back(world, host).await
+        }
+    }
+}
+
+/// What the daemon says while it leaves a host to others.
+fn leaves_it_to_them(deed: Deed) -> Option<Reason> {
+    match deed {
+        Deed::Remediates => Some(Reason::HostHeldBySomeoneElse),
+        Deed::TakesOffline => Some(Reason::HostOffline),
+        Deed::Pauses | Deed::Detaches | Deed::Deletes => None,
+    }
+}
+
+/// They do not want the host off any more.
+async fn finish(world: &World, host: &WorldHost, deed: Deed) -> Result<()> {
+    match deed {
+        Deed::Remediates => annotate(world, &host.name, OF_A_METAL3_REMEDIATION, None).await,
+        Deed::TakesOffline => metal3::set_online(world, host, true).await,
+        Deed::Pauses | Deed::Detaches | Deed::Deletes => Ok(()),
     }
 }
 
@@ -102,6 +145,11 @@ async fn act(world: &World, host: &WorldHost, deed: Deed) -> Result<()> {
     let hosts = objects::bare_metal_hosts(world);
     match deed {
         Deed::Pauses => annotate(world, &host.name, PAUSED, Some("a person")).await,
+        Deed::Remediates => {
+            let hard = r#"{"mode":"hard","force":false}"#;
+            annotate(world, &host.name, OF_A_METAL3_REMEDIATION, Some(hard)).await
+        }
+        Deed::TakesOffline => metal3::set_online(world, host, false).await,
         Deed::Detaches => {
             annotate(world, &host.name, DETACHED, Some(r#"{"deleteAction":"delay"}"#)).await?;
             let detached = |status: &serde_json::Value| status["operationalStatus"] == "detached";

@@ -16,7 +16,7 @@ use super::cycled::{DAEMON, ask_for, asked_for, ends_well, reaches, world_with_i
 use super::{LONG, truly};
 
 /// Each story has a daemon of its own.
-static SETTING: Setting = Setting::alone("metal3 re-powered").taking(120);
+static SETTING: Setting = Setting::alone("metal3 re-powered").weighing(2).taking(120);
 
 /// How old the newest Off may be at a release, and a moment.
 const BELIEVED: Duration = Duration::from_secs(6);

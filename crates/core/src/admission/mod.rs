@@ -246,7 +246,7 @@ pub struct OwnNode {
     pub name: String,
     /// By what it is known: the Node, and the host that it says it runs on.
     pub keys: BTreeSet<Key>,
-    /// It is not Ready, or cannot be read: it may be this replica that is cut off.
+    /// It is not Ready, cannot be read or is not there: it may be this replica that is cut off.
     pub is_unhealthy: bool,
 }
 

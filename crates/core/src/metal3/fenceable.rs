@@ -16,6 +16,8 @@ const OPERATIONAL_STATUSES: [&str; 7] = [
     "servicing",
 ];
 
+const OFFLINE: &str = "has spec.online: false";
+
 /// Checks everything about a BareMetalHost that forbids to power its host. `hold`: the annotation of our own hold, which
 /// forbids nothing.
 ///
@@ -45,13 +47,8 @@ pub fn may_be_fenced(
             format!("spec.consumerRef of BareMetalHost {name} names {named} and not {kind} {consumer}");
         return Err(Obstacle::new(Reason::HostConsumerMismatch, detail));
     }
-    let foreign = host
-        .reboot_annotations
-        .iter()
-        .find(|annotation| *annotation != hold);
-    if let Some(annotation) = foreign {
-        let detail = format!("BareMetalHost {name} carries {annotation}{}", holder(annotation));
-        return Err(Obstacle::new(Reason::HostHeldBySomeoneElse, detail));
+    if let Some(held) = held_by_another(host, hold) {
+        return Err(held);
     }
     if let Some(annotation) = &host.given_up {
         let detail =
@@ -64,18 +61,40 @@ pub fn may_be_fenced(
     }
 }
 
+/// Who else wants the host off, or is at work on it. A power-on by anybody but metal3 is against that.
+pub(super) fn kept_off(host: &BareMetalHost, hold: &str) -> Option<Obstacle> {
+    let name = &host.name;
+    let told = |reason, why: &str| Some(Obstacle::new(reason, format!("BareMetalHost {name} {why}")));
+    if let Some(held) = held_by_another(host, hold) {
+        Some(held)
+    } else if !host.online {
+        told(Reason::HostOffline, OFFLINE)
+    } else if host.is_in_service() {
+        told(Reason::HostServicing, "is being serviced")
+    } else {
+        None
+    }
+}
+
+fn held_by_another(host: &BareMetalHost, hold: &str) -> Option<Obstacle> {
+    let mut annotations = host.reboot_annotations.iter();
+    let annotation = annotations.find(|annotation| *annotation != hold)?;
+    let (name, by) = (&host.name, holder(annotation));
+    let detail = format!("BareMetalHost {name} carries {annotation}{by}");
+    Some(Obstacle::new(Reason::HostHeldBySomeoneElse, detail))
+}
+
 /// The state of a BareMetalHost that forbids to power its host, to be told after its name.
 fn forbidding_state(host: &BareMetalHost, hold: &str) -> Option<(Reason, String)> {
-    let is_detached = host.detached && host.detached_for.as_deref() != Some(hold);
     let (reason, why) = match host.state.as_str() {
         _ if host.deleting => (Reason::HostDeleting, "is being deleted".to_owned()),
         _ if !host.has_bmc => (Reason::HostUnmanaged, "has no spec.bmc.address".to_owned()),
         _ if host.paused.is_some() => (Reason::HostPaused, paused(host)),
-        _ if is_detached => {
+        _ if host.is_detached_by_another(hold) => {
             let why = "is detached from metal3 by baremetalhost.metal3.io/detached";
             (Reason::HostDetached, why.to_owned())
         }
-        _ if !host.online => (Reason::HostOffline, "has spec.online: false".to_owned()),
+        _ if !host.online => (Reason::HostOffline, OFFLINE.to_owned()),
         // A reset without a release is not asked of baremetal-operator either: it takes `reboot.metal3.io` off whether
         // or not Ironic has reset the host, and resets it once more where it cannot (`manageHostPower` in
         // `internal/controller/metal3.io/baremetalhost_controller.go`).

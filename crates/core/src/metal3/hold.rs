@@ -7,6 +7,8 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::facts::Obstacle;
+
 /// What our annotation is called after the prefix `reboot.metal3.io/`, before the UID of the remediation: with that, 57 of
 /// the 63 characters that it may have.
 pub(super) const SUFFIX: &str = "baremetal-remediator-";
@@ -44,12 +46,18 @@ pub struct Hold {
     /// When its value was changed to call baremetal-operator out of a backoff.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kicked: Option<Timestamp>,
-    /// When it was decided to detach the host from metal3, because metal3 did not power it off.
+    /// When it was decided to detach the host from metal3, because metal3 did not power it off, or on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detached: Option<Timestamp>,
     /// Since when the daemon powers the host itself, because metal3 has let go of it or does nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direct: Option<Timestamp>,
+    /// Since when somebody else keeps the host off or is at work on it, to whom its power-on is left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_to_others: Option<Timestamp>,
+    /// When metal3 was first seen to have switched the host off behind a power-on of the daemon.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undone: Option<Timestamp>,
     /// When nothing of ours was on the BareMetalHost any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub released: Option<Timestamp>,
@@ -77,10 +85,16 @@ pub struct HostView {
     pub held: bool,
     /// Whether we have asked to detach it, and have not taken that back.
     pub detaching: bool,
+    /// Somebody else has asked to detach it.
+    pub detached_by_another: bool,
     /// `status.operationalStatus` is `detached`: metal3 does not touch its power.
     pub detached: bool,
     /// metal3 is at work on the firmware of the host, which it may have begun while we held it off.
     pub servicing: bool,
+    /// baremetal-operator does nothing with it, because it is paused; Ironic still enforces the power that it has recorded.
+    pub paused: bool,
+    /// Who else wants it off, or is at work on it: once our hold is gone, it is theirs to be powered on.
+    pub kept_off: Option<Obstacle>,
 }
 
 impl HostView {
@@ -112,6 +126,8 @@ impl Hold {
             kicked: None,
             detached: None,
             direct: None,
+            left_to_others: None,
+            undone: None,
             released: None,
         }
     }

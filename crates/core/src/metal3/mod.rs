@@ -56,13 +56,21 @@ impl BareMetalHost {
     /// reboot annotations are not obeyed before it has worked.
     /// Source: baremetal-operator `internal/controller/metal3.io/baremetalhost_controller.go`, `manageHostPower`.
     fn servicing(&self) -> Option<&'static str> {
-        if self.operational_status == "servicing" {
+        if self.is_in_service() {
             Some("is being serviced")
         } else if self.error_type == "servicing error" {
             Some("is to be serviced, and its servicing has failed")
         } else {
             None
         }
+    }
+
+    fn is_in_service(&self) -> bool {
+        self.operational_status == "servicing"
+    }
+
+    fn is_detached_by_another(&self, hold: &str) -> bool {
+        self.detached && self.detached_for.as_deref() != Some(hold)
     }
 
     /// What it says of a hold of ours, known by its annotation.
@@ -75,8 +83,11 @@ impl BareMetalHost {
                 .iter()
                 .any(|annotation| annotation == hold),
             detaching: self.detached && self.detached_for.as_deref() == Some(hold),
+            detached_by_another: self.is_detached_by_another(hold),
             detached: self.operational_status == "detached",
             servicing: self.servicing().is_some(),
+            paused: self.paused.is_some(),
+            kept_off: fenceable::kept_off(self, hold),
         }
     }
 }

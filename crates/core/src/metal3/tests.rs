@@ -345,3 +345,55 @@ fn our_hold_is_told_from_those_of_others_and_its_name_is_short_enough() {
     assert!(host.view(&ours).detaching);
     assert!(host.view(&annotation_of("another")).is_free());
 }
+
+#[test]
+fn who_else_keeps_a_host_off_that_is_held_is_told() {
+    let ours = annotation_of("pcr-uid");
+    let keeps = |change: Change<'_>| {
+        let mut host = provisioned();
+        host.reboot_annotations.push(ours.clone());
+        change(&mut host);
+        let kept_off = host.view(&ours).kept_off;
+        kept_off.map(|obstacle| (obstacle.reason, obstacle.detail))
+    };
+    let by =
+        |annotation: &'static str| keeps(&|host| host.reboot_annotations.insert(0, annotation.to_owned()));
+    assert_eq!(keeps(&|_| {}), None, "ours alone");
+    // Ironic keeps it off, and nobody else wants that.
+    assert_eq!(keeps(&|host| host.paused = Some("a person".to_owned())), None);
+    assert_eq!(
+        keeps(&|host| host.error_type = "servicing error".to_owned()),
+        None
+    );
+    for (kept_off, reason, says) in [
+        (
+            by("reboot.metal3.io/metal3-remediation-1"),
+            Reason::HostHeldBySomeoneElse,
+            "Metal3Remediation",
+        ),
+        (
+            by("reboot.metal3.io/capbm-requested-power-off"),
+            Reason::HostHeldBySomeoneElse,
+            "baremetal",
+        ),
+        (
+            by("reboot.metal3.io"),
+            Reason::HostHeldBySomeoneElse,
+            "reboot.metal3.io",
+        ),
+        (
+            keeps(&|host| host.online = false),
+            Reason::HostOffline,
+            "spec.online: false",
+        ),
+        (
+            keeps(&|host| host.operational_status = "servicing".to_owned()),
+            Reason::HostServicing,
+            "being serviced",
+        ),
+    ] {
+        let (found, detail) = kept_off.unwrap();
+        assert_eq!(found, reason);
+        assert!(detail.contains(says), "{detail}");
+    }
+}

@@ -83,8 +83,8 @@ reasons! {
     Accepted => "Nothing to do.",
     /// metal3 is asked to power the host off and to keep it off.
     HoldRequested => "Nothing to do.",
-    /// metal3 did not power the host off, or does not let go of it.
-    Metal3DoesNotReact => "Nothing to do, the host is powered off directly; see whether baremetal-operator and Ironic work.",
+    /// metal3 does not do what is asked of it by the BareMetalHost, or undoes what the daemon did.
+    Metal3DoesNotReact => "See whether baremetal-operator and Ironic work.",
     /// The power-off was journalled and the BMC is asked.
     PowerOffRequested => "Nothing to do.",
     /// Off is proven and the workloads are being released.

@@ -1,5 +1,6 @@
 //! The way to a power-off: the host, who else works on the Node, and the BMC, which has to be the host's.
 
+use super::holding::LOOKS_APART;
 use super::pending::IDENTITY_AGE;
 use super::{Next, Step};
 use crate::admission::Reply;
@@ -99,7 +100,7 @@ impl<'a> Step<'a> {
         }
         if self.journal.standing_hold().is_some() {
             // That of an earlier attempt goes first.
-            return Ok(self.rest_until(self.now));
+            return Ok(self.rest_until(self.soon(LOOKS_APART)));
         }
         if self.facts.admission != Reply::Admitted {
             return Ok(Next::observe(Observation::Admission));
@@ -118,6 +119,8 @@ impl<'a> Step<'a> {
         match manager {
             Some(manager) => self.begin_hold(manager),
             None => {
+                // That of an earlier attempt may be of another host.
+                self.journal.hold = None;
                 let limit = self.strategy.deadlines.power_off;
                 self.enter(Phase::PoweringOff, Reason::PowerOffRequested, Some(limit));
             }

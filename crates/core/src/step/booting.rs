@@ -23,7 +23,7 @@ impl Step<'_> {
         if facts.leave_off && self.journal.awaits_person() {
             return Ok(self.leave_off());
         }
-        if self.is_overdue() {
+        if self.is_overdue() && !self.is_left_to_others() {
             return Ok(self.boot_failed());
         }
         // Whoever wants it gone does not wait for a repair.
@@ -34,7 +34,8 @@ impl Step<'_> {
         let owed = self.owed_while_booting(&subject);
         let later = self.write_beside_power(owed)?;
         let told = (self.journal.reason.clone(), self.journal.message.clone());
-        if let Err(next) = self.settle_power(self.deadline().unwrap_or(Timestamp::MAX)) {
+        let limit = self.deadline().filter(|_| !self.is_left_to_others());
+        if let Err(next) = self.settle_power(limit.unwrap_or(Timestamp::MAX)) {
             if self.journal.awaits_person() {
                 (self.journal.reason, self.journal.message) = told;
             }
@@ -43,7 +44,8 @@ impl Step<'_> {
         if facts.deletion_requested && !self.owes_node() {
             return Ok(self.let_go());
         }
-        let rest = self.deadline().unwrap_or_else(|| self.soon(RECHECK));
+        let deadline = self.deadline().filter(|deadline| *deadline > self.now);
+        let rest = deadline.unwrap_or_else(|| self.soon(RECHECK));
         Ok(Next::Rest(Some(rest)).or_later(later))
     }
 

@@ -14,7 +14,28 @@ pub(super) fn bring_back(journal: &mut Journal, now: Timestamp) {
         intent.journalled = intent.journalled.min(now);
         intent.acknowledged = intent.acknowledged.map(|time| time.min(now));
     }
+    // Of what has ended nothing is read any more.
+    let is_over =
+        journal.phase.is_final() && journal.standing_hold().is_none() && !journal.may_have_left_off();
+    if let Some(hold) = journal.hold.as_mut().filter(|_| !is_over) {
+        let times = [
+            &mut hold.held,
+            &mut hold.kicked,
+            &mut hold.detached,
+            &mut hold.direct,
+            &mut hold.left_to_others,
+            &mut hold.undone,
+            &mut hold.released,
+        ];
+        for time in times {
+            *time = time.map(|time| time.min(now));
+        }
+    }
     if journal.phase.is_final() {
+        if journal.standing_hold().is_some() {
+            // Its BareMetalHost is read since then.
+            journal.phase_started = journal.phase_started.map(|time| time.min(now));
+        }
         if let Some(escalation) = journal.escalation.as_mut().filter(|one| one.is_open()) {
             escalation.decided = escalation.decided.min(now);
             escalation.held_up_since = escalation.held_up_since.min(now);

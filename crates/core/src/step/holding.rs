@@ -4,8 +4,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{AT_ONCE, INTENT_LIFETIME, Next, Step, WRITE_RETRY, after};
-use crate::decision::{Act, Effect, HeldHost, HoldOn, Observation};
+use super::{INTENT_LIFETIME, Next, Step, WRITE_RETRY, after};
+use crate::decision::{Effect, HeldHost, HoldOn, Observation};
 use crate::facts::{LiveCheck, Lookup, Obstacle};
 use crate::journal::{Intent, Verb};
 use crate::metal3::{Hold, HoldWrite, HostView, Manager};
@@ -18,38 +18,52 @@ use crate::power_command::Delivery;
 const KICK_AFTER: SignedDuration = SignedDuration::from_secs(30);
 
 /// For how long metal3 is left to power a host off or on, before the daemon does it.
-const ITS_TIME: SignedDuration = SignedDuration::from_mins(1);
+pub(super) const ITS_TIME: SignedDuration = SignedDuration::from_mins(1);
 
 /// Distance of the reads of a BareMetalHost that metal3 is to let go of.
-const LOOKS_APART: SignedDuration = SignedDuration::from_secs(3);
+pub(super) const LOOKS_APART: SignedDuration = SignedDuration::from_secs(3);
+
+/// For how long a write whose answer was lost may still be carried out: the API server gives a request that time.
+/// Source: kube-apiserver, `--request-timeout`.
+pub(super) const MAY_ARRIVE: SignedDuration = SignedDuration::from_mins(1);
 
 /// Pause after an annotation that the API server did not take, because somebody else had changed the BareMetalHost.
 const REFUSED_PAUSE: SignedDuration = SignedDuration::from_secs(5);
 
-/// The longest pause before a release that was refused is tried again.
-const LONGEST_PAUSE: SignedDuration = SignedDuration::from_secs(30);
-
 /// The BareMetalHost that we hold, as it was read.
-enum Seen<'a> {
+pub(super) enum Seen<'a> {
     /// Not since it was asked for.
     NotYet,
-    There(&'a HostView),
+    /// It was read then, and cannot be understood.
+    Unreadable(Timestamp),
+    /// With the time at which that was read.
+    There(&'a HostView, Timestamp),
     /// It is another one by now, or there is none.
     Gone,
 }
 
 impl Seen<'_> {
     /// Whether nothing of ours is on it.
-    fn is_free(&self) -> bool {
+    pub(super) fn is_free(&self) -> bool {
         match self {
-            Self::NotYet => false,
-            Self::There(view) => view.is_free(),
+            Self::NotYet | Self::Unreadable(_) => false,
+            Self::There(view, _) => view.is_free(),
             Self::Gone => true,
         }
     }
 }
 
-impl Step<'_> {
+/// What became of a host that metal3 was asked to let go of.
+pub(super) enum LetGo {
+    Waits(Next),
+    /// metal3 is at work on its firmware, and is not to be disturbed.
+    Servicing,
+    Detached,
+    /// Nothing answers. Where neither works, nothing powers the host behind us either.
+    Late,
+}
+
+impl<'a> Step<'a> {
     /// Writes down how the host will be held, before it is. A hold of an earlier attempt is removed first.
     pub(super) fn begin_hold(&mut self, manager: &Manager) {
         self.journal.hold = Some(Box::new(Hold::of(manager)));
@@ -71,16 +85,21 @@ impl Step<'_> {
         if self.is_overdue() {
             return self.power_off_failed(&intent, &delivery);
         }
-        let since = match delivery {
+        let (since, is_answered) = match delivery {
             Delivery::Unsent => return self.check_live_and_send(&intent, &subject),
             Delivery::Refused(at, why) => return self.back_to_pending(&why, Some(after(at, REFUSED_PAUSE))),
-            Delivery::Acknowledged(at) | Delivery::Unknown(at, _) => at,
+            Delivery::Acknowledged(at) => (at, true),
+            Delivery::Unknown(at, _) => (at, false),
         };
         match self.seen_since(&hold, since) {
             Seen::NotYet => self.look_at_host(since),
-            Seen::There(view) if view.held => self.is_held(),
-            // It never arrived: everything is looked at anew.
-            Seen::There(_) | Seen::Gone => self.journal_power_off_again(intent.sends),
+            Seen::Unreadable(read) => self.look_again_after(read),
+            Seen::There(view, _) if view.held => self.is_held(),
+            Seen::There(_, read) if !is_answered && self.now < after(intent.not_after, MAY_ARRIVE) => {
+                self.look_again_after(read)
+            }
+            // It did not arrive, and does not arrive any more: everything is looked at anew.
+            Seen::There(..) | Seen::Gone => self.journal_power_off_again(intent.sends),
         }
     }
 
@@ -116,13 +135,20 @@ impl Step<'_> {
             return None;
         }
         if let Some(asked) = hold.detached {
-            return self.await_detached(&hold, asked, intent);
+            let why = match self.await_detached(&hold, asked, ITS_TIME, intent) {
+                LetGo::Waits(next) => return Some(next),
+                LetGo::Servicing => return Some(self.leave_to_servicing(&hold)),
+                LetGo::Detached => "metal3 has let go of the host, which is powered off directly",
+                LetGo::Late => "metal3 does not answer, and the host is powered off directly",
+            };
+            self.go_direct(why);
+            return None;
         }
         if after(since, ITS_TIME) <= self.now {
             match self.seen_since(&hold, after(since, ITS_TIME)) {
                 Seen::NotYet => return Some(self.look_at_host(since)),
-                Seen::There(view) if view.servicing => return Some(self.leave_to_servicing(&hold)),
-                Seen::There(_) | Seen::Gone => {}
+                Seen::There(view, _) if view.servicing => return Some(self.leave_to_servicing(&hold)),
+                Seen::There(..) | Seen::Gone | Seen::Unreadable(_) => {}
             }
             let why = format!(
                 "metal3 did not power the host off within {ITS_TIME:#}; it is asked to let go of the host"
@@ -143,35 +169,40 @@ impl Step<'_> {
         Some(self.poll(intent, since).or_at(after(since, next)))
     }
 
-    /// metal3 was asked to let go of the host. Where nothing answers that, nothing powers the host behind us either.
-    fn await_detached(&mut self, hold: &Hold, asked: Timestamp, intent: &Intent) -> Option<Next> {
-        let late = after(asked, ITS_TIME) <= self.now;
-        let (is_asked, is_detached) = match self.seen_since(hold, asked) {
-            Seen::NotYet => (false, false),
-            Seen::There(view) if view.servicing => return Some(self.leave_to_servicing(hold)),
-            Seen::There(view) => (view.detaching, view.detached),
-            Seen::Gone => (true, true),
+    /// From here on the daemon powers the host itself.
+    pub(super) fn go_direct(&mut self, why: &str) {
+        self.tell_of_metal3(why.to_owned());
+        self.change_hold(|hold, now| hold.direct = Some(now));
+    }
+
+    /// metal3 was asked to let go of the host.
+    pub(super) fn await_detached(
+        &self,
+        hold: &Hold,
+        asked: Timestamp,
+        its_time: SignedDuration,
+        intent: &Intent,
+    ) -> LetGo {
+        let (is_asked, read) = match self.seen_since(hold, asked) {
+            Seen::NotYet => (false, None),
+            Seen::Unreadable(read) => (true, Some(read)),
+            Seen::There(view, _) if view.servicing => return LetGo::Servicing,
+            Seen::There(view, _) if view.detached => return LetGo::Detached,
+            Seen::There(view, read) => (view.detaching || view.detached_by_another, Some(read)),
+            Seen::Gone => return LetGo::Detached,
         };
-        if late || is_detached {
-            let why = if is_detached {
-                "metal3 has let go of the host, which is powered off directly"
-            } else {
-                "metal3 does not answer, and the host is powered off directly"
-            };
-            self.tell_of_metal3(why.to_owned());
-            self.change_hold(|hold, now| hold.direct = Some(now));
-            return None;
+        if after(asked, its_time) <= self.now {
+            return LetGo::Late;
         }
-        let seen = self.facts.observed.bare_metal_host.as_ref();
-        let seen = seen.filter(|seen| seen.began >= asked).map(|seen| seen.began);
-        let due = seen.map_or(self.now, |seen| after(seen, LOOKS_APART));
-        if due <= self.now {
-            return Some(self.look_at_host(asked));
-        }
-        if !is_asked && self.write_retry(WRITE_RETRY).is_none() {
-            return Some(self.write_hold(hold, HoldWrite::Detach));
-        }
-        Some(self.poll(intent, asked).or_at(due))
+        let due = read.map_or(self.now, |read| after(read, LOOKS_APART));
+        LetGo::Waits(if due > self.now {
+            self.poll(intent, asked).or_at(due)
+        } else if !is_asked && self.write_retry(WRITE_RETRY).is_none() {
+            // Which reads it, too.
+            self.write_hold(hold, HoldWrite::Detach)
+        } else {
+            self.look_at_host(asked)
+        })
     }
 
     /// metal3 is at work on the firmware of the host, which must lose neither its power nor its Ironic meanwhile: our
@@ -182,91 +213,32 @@ impl Step<'_> {
         self.attempt_failed(&Obstacle::new(Reason::HostServicing, detail))
     }
 
-    /// What is left to metal3 while the host is to come on: the annotation goes, and metal3 powers it on. `None`: the
-    /// daemon powers it on, at once where metal3 has let go of the host, else when it had its time.
-    pub(super) fn leave_on_to_metal3(&self, intent: &Intent) -> Option<Next> {
-        let hold = self.journal.hold.as_ref().filter(|hold| hold.direct.is_none())?;
-        let begun = self.journal.phase_started.unwrap_or(intent.journalled);
-        let its_time = after(begun, ITS_TIME);
-        if its_time <= self.now {
-            return None;
-        }
-        let polled = self.poll(intent, begun).or_at(its_time);
-        match self.seen_since(hold, begun) {
-            Seen::Gone => None,
-            Seen::There(view) if view.is_free() => Some(polled),
-            Seen::There(_) | Seen::NotYet => Some(self.release_host(hold, polled)),
-        }
-    }
-
-    /// The host is on, and metal3 was seen to have nothing of ours any more: no write of its own is needed for that.
-    pub(super) fn note_released_hold(&mut self) {
-        let begun = self.journal.phase_started.unwrap_or(Timestamp::MIN);
-        let hold = self.journal.standing_hold();
-        if hold.is_some_and(|hold| self.seen_since(hold, begun).is_free()) {
-            self.change_hold(|hold, now| hold.released = Some(now));
-        }
-    }
-
-    /// Whether metal3, which may still have recorded that the host is to be off, may switch it off once more: it is
-    /// watched until its Node is back.
-    pub(super) fn metal3_may_switch_it_off(&self) -> bool {
-        let boots = self.journal.phase == Phase::Booting && !self.facts.deletion_requested;
-        boots && self.journal.hold.is_some()
-    }
-
-    /// Our hold is only there while the host has to be off: it is removed in every other phase, and before anything
-    /// else ends.
-    pub(super) fn give_host_back(&mut self, next: Next) -> Next {
-        let Some(hold) = self.journal.standing_hold().cloned() else {
-            return next;
-        };
-        let is_needed = match self.journal.phase {
-            Phase::Holding | Phase::PoweringOff | Phase::AwaitingConfirmation | Phase::Fencing => true,
-            // It is removed there before the power-on, or with metal3's hands off the host after it.
-            Phase::PoweringOn => true,
-            Phase::Pending | Phase::Booting | Phase::Succeeded | Phase::Cancelled | Phase::Failed => false,
-        };
-        let may_wait = match &next {
-            Next::Rest(_) => true,
-            Next::Act(act) => is_last(act),
-        };
-        if is_needed || !may_wait || !self.leads() {
-            return next;
-        }
-        let started = self.journal.phase_started.unwrap_or(Timestamp::MIN);
-        if self.seen_since(&hold, started).is_free() {
-            self.change_hold(|hold, now| hold.released = Some(now));
-            return next;
-        }
-        self.release_host(&hold, next)
-    }
-
-    fn release_host(&self, hold: &Hold, next: Next) -> Next {
-        if let Some((_, retry)) = self.write_retry(LONGEST_PAUSE.min(self.interval())) {
-            return match next {
-                Next::Act(act) if is_last(&act) => self.rest_until(retry),
-                // The host is read on meanwhile.
-                next @ (Next::Act(_) | Next::Rest(_)) => next.or_at(retry.max(self.soon(AT_ONCE))),
-            };
-        }
-        Next::perform(Effect::ReleaseHost(held_host(hold)))
-    }
-
     /// What was read of the BareMetalHost since then.
-    fn seen_since(&self, hold: &Hold, since: Timestamp) -> Seen<'_> {
+    pub(super) fn seen_since(&self, hold: &Hold, since: Timestamp) -> Seen<'a> {
         let seen = self.facts.observed.bare_metal_host.as_ref();
-        match seen.filter(|seen| seen.began >= since).map(|seen| &seen.found) {
-            Some(Lookup::Present(view)) if view.uid == hold.host_uid => Seen::There(view),
-            Some(Lookup::Present(_) | Lookup::Absent) => Seen::Gone,
-            Some(Lookup::Unreadable(_)) | None => Seen::NotYet,
+        let Some(seen) = seen.filter(|seen| seen.began >= since) else {
+            return Seen::NotYet;
+        };
+        match &seen.found {
+            Lookup::Present(view) if view.uid == hold.host_uid => Seen::There(view, seen.began),
+            Lookup::Present(_) | Lookup::Absent => Seen::Gone,
+            Lookup::Unreadable(_) => Seen::Unreadable(seen.began),
         }
     }
 
-    fn look_at_host(&self, since: Timestamp) -> Next {
+    pub(super) fn look_at_host(&self, since: Timestamp) -> Next {
         match self.write_retry(LOOKS_APART) {
             Some((failed, retry)) if failed >= since => self.rest_until(retry),
             Some(_) | None => Next::observe(Observation::BareMetalHost),
+        }
+    }
+
+    fn look_again_after(&self, read: Timestamp) -> Next {
+        let due = after(read, LOOKS_APART);
+        if due <= self.now {
+            self.look_at_host(due)
+        } else {
+            self.rest_until(due)
         }
     }
 
@@ -284,7 +256,7 @@ impl Step<'_> {
         }))
     }
 
-    fn write_hold(&self, hold: &Hold, write: HoldWrite) -> Next {
+    pub(super) fn write_hold(&self, hold: &Hold, write: HoldWrite) -> Next {
         let not_after = self.facts.leadership.act_until.unwrap_or(self.now);
         Next::perform(Effect::WriteHold(HoldOn {
             host: held_host(hold),
@@ -294,43 +266,20 @@ impl Step<'_> {
         }))
     }
 
-    fn change_hold(&mut self, change: impl FnOnce(&mut Hold, Timestamp)) {
+    pub(super) fn change_hold(&mut self, change: impl FnOnce(&mut Hold, Timestamp)) {
         let now = self.now;
         if let Some(hold) = &mut self.journal.hold {
             change(hold, now);
         }
     }
 
-    fn tell_of_metal3(&mut self, what: String) {
+    pub(super) fn tell_of_metal3(&mut self, what: String) {
         self.journal
             .because_of(&Obstacle::new(Reason::Metal3DoesNotReact, what));
     }
 }
 
-/// Whether the remediation vanishes with this act, or gives back what it holds last.
-fn is_last(act: &Act) -> bool {
-    match act {
-        Act::Effect(Effect::RemoveFinalizer | Effect::ReleaseNodeLease { .. }) => true,
-        Act::Observe(_)
-        | Act::Effect(
-            Effect::AddFinalizer
-            | Effect::PowerOff { .. }
-            | Effect::PowerOn { .. }
-            | Effect::WriteHold(_)
-            | Effect::ReleaseHost(_)
-            | Effect::TaintNode { .. }
-            | Effect::DeleteNode { .. }
-            | Effect::RestoreNode { .. }
-            | Effect::UntaintNode { .. }
-            | Effect::ClearTrigger { .. }
-            | Effect::AskOwner(_)
-            | Effect::DeleteMachine(_)
-            | Effect::TakeNodeLease(_),
-        ) => false,
-    }
-}
-
-fn held_host(hold: &Hold) -> HeldHost {
+pub(super) fn held_host(hold: &Hold) -> HeldHost {
     HeldHost {
         name: hold.host.clone(),
         uid: hold.host_uid.clone(),

@@ -38,6 +38,10 @@ impl Step<'_> {
             self.power_is_settled("a person has said that it may stay off");
             return Ok(());
         }
+        if self.facts.deletion_requested && !self.owes_node() && self.is_theirs_now().is_some() {
+            self.power_is_settled("somebody else keeps it off by its BareMetalHost");
+            return Ok(());
+        }
         if let Some(failure) = &self.facts.observed.read_failure {
             return self.settle_by_read(after(failure.at, self.interval()), limit, &failure.obstacle);
         }
@@ -50,6 +54,7 @@ impl Step<'_> {
         let obstacle = match (proof::another_host(read, subject.at_bmc()), read.power) {
             (None, PowerState::Off) => return self.power_on_again(&intent, read, limit),
             (None, PowerState::On) if self.metal3_may_switch_it_off() => {
+                self.take_back_from_others(&intent);
                 return Err(self.rest_until(after(read.began, self.interval())));
             }
             (None, PowerState::On) if !self.may_still_be_off() => return self.seen_on(&intent),
@@ -68,6 +73,9 @@ impl Step<'_> {
 
     /// A host that is read Off: the first time, it is powered on as after a release; after that, again and again.
     fn power_on_again(&mut self, intent: &Intent, read: &PowerRead, limit: Timestamp) -> Result<(), Next> {
+        if self.now >= limit && self.is_left_to_others() {
+            return Ok(());
+        }
         let sends = match intent.verb {
             Verb::PowerOff => {
                 if let Some(until) = self.while_a_power_off_may_come() {
@@ -76,15 +84,13 @@ impl Step<'_> {
                 if self.journal.phase != Phase::Failed {
                     return Err(self.begin_power_on("an earlier power-off had left the host off"));
                 }
-                self.note_earlier_boot();
-                let (on, reason) = (Phase::PoweringOn, Reason::PowerOnRequested);
-                self.journal.note_in_timeline(on, reason, self.now);
                 1
             }
             Verb::PowerOn => {
                 let delivery = self.delivery(intent);
                 match delivery.since() {
-                    None if self.now < intent.not_after => {
+                    // Beside metal3, somebody else may have taken it off meanwhile.
+                    None if self.now < intent.not_after && self.journal.hold.is_none() => {
                         let not_after = intent.not_after;
                         return Err(Next::perform(Effect::PowerOn { not_after }));
                     }
@@ -105,12 +111,23 @@ impl Step<'_> {
         if let Some(next) = self.leave_on_to_metal3(intent) {
             return Err(next);
         }
+        if self.note_undone_by_metal3(intent) {
+            return self.power_on_again(intent, read, limit);
+        }
+        if intent.verb == Verb::PowerOff {
+            self.note_earlier_boot();
+            let (on, reason) = (Phase::PoweringOn, Reason::PowerOnRequested);
+            self.journal.note_in_timeline(on, reason, self.now);
+        }
         Err(self.send_power_on(sends))
     }
 
     /// How long a power-on is waited for. Only those that were acknowledged and did nothing make it long: what was
     /// refused, or not answered, may help as soon as its BMC obeys.
     fn pause_after(&self, intent: &Intent, delivery: &Delivery) -> SignedDuration {
+        if let Some(pause) = self.pause_of_metal3() {
+            return pause;
+        }
         let sent = u32::try_from(intent.sends).unwrap_or(1);
         let (sent, longest) = match delivery {
             Delivery::Acknowledged(_) => (self.facts.observed.acknowledged_power_ons, LONGEST_PAUSE),
@@ -127,6 +144,9 @@ impl Step<'_> {
     }
 
     fn stays_off(&self, delivery: &Delivery) -> Obstacle {
+        if let Some(undone) = self.undone_by_metal3() {
+            return undone;
+        }
         match delivery {
             Delivery::Refused(_, why) | Delivery::Unknown(_, Some(why)) => why.clone(),
             Delivery::Unsent | Delivery::Acknowledged(_) | Delivery::Unknown(_, None) => {
@@ -151,6 +171,7 @@ impl Step<'_> {
     /// Nothing is owed to the host any more; what failed says so.
     fn power_is_settled(&mut self, how: &str) {
         self.journal.intent = None;
+        self.change_hold(|hold, _| hold.left_to_others = None);
         if self.journal.phase != Phase::Failed {
             return;
         }
@@ -208,7 +229,7 @@ impl Step<'_> {
     }
 
     /// Says what keeps a host from being brought back that was given up, once for each reason.
-    fn tell_held_up(&mut self, obstacle: &Obstacle) {
+    pub(super) fn tell_held_up(&mut self, obstacle: &Obstacle) {
         let left = self.left_behind();
         let Some(failing) = &mut self.journal.failing else {
             return;

@@ -37,7 +37,11 @@ impl Step<'_> {
         if self.facts.leave_off {
             return self.leave_off();
         }
-        if let Some(deadline) = self.deadline().filter(|deadline| self.now >= *deadline) {
+        if let Some(obstacle) = self.may_leave_it_to_others() {
+            return self.leave_it_to_others(&obstacle);
+        }
+        let overdue = self.deadline().filter(|deadline| self.now >= *deadline);
+        if let Some(deadline) = overdue.filter(|_| !self.is_left_to_others()) {
             return if self.was_asked_since(deadline) {
                 self.power_on_failed()
             } else {
@@ -136,6 +140,7 @@ impl Step<'_> {
     pub(super) fn begin_booting(&mut self) -> Next {
         let took = self.phase_took();
         self.note_released_hold();
+        self.change_hold(|hold, _| hold.left_to_others = None);
         let limit = self.strategy.deadlines.boot;
         self.enter(Phase::Booting, Reason::WaitingForNode, Some(limit));
         self.journal.message = format!("On after {took}; {}", self.what_is_waited_for());

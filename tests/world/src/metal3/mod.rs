@@ -143,14 +143,20 @@ async fn is_kept_online(world: &World, host: &WorldHost) -> Result<()> {
     Ok(())
 }
 
-/// Waits until nothing of the daemon's is on a BareMetalHost, not even for long.
+/// Waits until nothing of the daemon's, nor of anybody else who switches hosts off, is on a BareMetalHost.
 pub async fn is_given_back(world: &World, host: &WorldHost) -> Result<()> {
-    let ours = [
-        keys::HOLD_LABEL,
-        keys::DETACHED_FOR_ANNOTATION,
-        keys::BARE_METAL_HOST_DETACHED,
-        keys::REBOOT_ANNOTATION,
-    ];
+    let anybodys = [keys::BARE_METAL_HOST_DETACHED, keys::REBOOT_ANNOTATION];
+    is_free_of(world, host, &anybodys).await
+}
+
+/// Waits until nothing of the daemon's is on a BareMetalHost.
+pub async fn is_released(world: &World, host: &WorldHost) -> Result<()> {
+    is_free_of(world, host, &["baremetal-remediator"]).await
+}
+
+async fn is_free_of(world: &World, host: &WorldHost, others: &[&str]) -> Result<()> {
+    let ours = [keys::HOLD_LABEL, keys::DETACHED_FOR_ANNOTATION];
+    let ours: Vec<&str> = ours.iter().chain(others).copied().collect();
     let is_free = |found: Option<&DynamicObject>| {
         let metadata = found.map(|found| serde_json::to_string(&found.metadata).unwrap_or_default());
         metadata.is_some_and(|metadata| !ours.iter().any(|one| metadata.contains(one)))
@@ -159,6 +165,15 @@ pub async fn is_given_back(world: &World, host: &WorldHost) -> Result<()> {
     tokio::time::timeout(PATIENCE, free)
         .await
         .with_context(|| format!("something of the daemon's stays on BareMetalHost {}", host.name))??;
+    Ok(())
+}
+
+/// Says in a BareMetalHost whether the host is to be on.
+pub async fn set_online(world: &World, host: &WorldHost, online: bool) -> Result<()> {
+    let change = json!({"spec": {"online": online}});
+    objects::bare_metal_hosts(world)
+        .patch(&host.name, &PatchParams::default(), &Patch::Merge(change))
+        .await?;
     Ok(())
 }
 

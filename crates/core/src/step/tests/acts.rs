@@ -166,7 +166,10 @@ impl Sim {
         }
         match effect {
             Effect::PowerOff { .. } => self.command(Verb::PowerOff, effect, fault),
-            Effect::PowerOn { .. } => self.command(Verb::PowerOn, effect, fault),
+            Effect::PowerOn { .. } => {
+                self.opposed |= self.opposes();
+                self.command(Verb::PowerOn, effect, fault);
+            }
             Effect::WriteHold(ref hold) => self.write_to_host(&hold.host, Some(hold), (&effect, fault)),
             Effect::ReleaseHost(ref host) => self.write_to_host(host, None, (&effect, fault)),
             Effect::TakeNodeLease(_) | Effect::ReleaseNodeLease { .. } => {

@@ -4,6 +4,7 @@ use jiff::SignedDuration;
 
 use super::clocks::BEHIND;
 use super::explorer::{Explorer, Run};
+use super::menu::KEPT_OFF;
 use super::shell::{Fault, Sim, Turn, is_storm, strategy};
 use super::world::{Cause, Kubelet};
 use crate::journal::Subject;
@@ -44,12 +45,20 @@ impl Explorer {
                 self.breach(run, "two power-ons in one attempt");
             }
         }
-        if sim.world.metal3.is_some() && !outside {
+        let was_kept_off = sim
+            .world
+            .metal3
+            .as_ref()
+            .is_some_and(|metal3| metal3.was_kept_off);
+        if sim.world.metal3.is_some() && !outside && !was_kept_off {
             let times = |on| sim.world.times_switched(on);
             let attempts = usize::try_from(sim.journal.attempt).unwrap_or(usize::MAX);
             if times(false) > attempts || times(true) > attempts {
                 self.breach(run, "switched more than once in an attempt, by us or by metal3");
             }
+        }
+        if sim.opposed {
+            self.breach(run, "powered on against whoever else keeps the host off");
         }
         if sim.cycled_a_member {
             self.breach(run, "powered off although a Node of the host was there");
@@ -84,7 +93,10 @@ impl Explorer {
         if let Err(what) = (self.on_end)(sim) {
             self.breach(run, what);
         }
+        let metal3 = sim.world.metal3.as_ref();
+        let is_kept_off = metal3.is_some_and(|metal3| metal3.view.kept_off.is_some());
         let ours_off = !sim.world.host.on
+            && !is_kept_off
             && sim
                 .world
                 .host
@@ -116,7 +128,7 @@ impl Explorer {
         }
         let last = sim.world.host.edges.last();
         let switched_off = last.is_some_and(|edge| edge.cause == Cause::Outside);
-        if journal.phase == Phase::Succeeded && !sim.world.host.on && !switched_off {
+        if journal.phase == Phase::Succeeded && !sim.world.host.on && !switched_off && !is_kept_off {
             self.breach(run, "succeeded while off");
         }
         // It is kept for as long as the host is being brought back.
@@ -151,7 +163,12 @@ impl Explorer {
             .timeline
             .iter()
             .any(|entry| entry.phase == Phase::AwaitingConfirmation);
-        if !asked && sim.world.now > deadline_sum() + longer * 1_000 {
+        let kept_off = run
+            .choices
+            .iter()
+            .any(|choice| choice.contains("KeptOff") || choice.contains("Offline"));
+        let longer = longer * 1_000 + if kept_off { 2 * KEPT_OFF } else { 0 };
+        if !asked && sim.world.now > deadline_sum() + longer {
             self.breach(run, "later than the sum of the deadlines");
         }
         let of_node = sim.world.node();

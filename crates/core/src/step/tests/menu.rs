@@ -73,6 +73,8 @@ pub(super) enum Event {
     ManyNodesFallSilent,
     PersonSwitchesOff,
     PersonIsWrong,
+    KeptOffByAnother,
+    TakenOffline,
     PolicyDeleted,
     HealthChecksDeleted,
     NodeDeleted,
@@ -80,9 +82,12 @@ pub(super) enum Event {
 }
 
 /// How many of the events are not deletions.
-const COMMON: usize = 17;
+const COMMON: usize = 19;
 
-const EVENTS: [Event; 21] = [
+/// For how long (ms) somebody else keeps a host off.
+pub(super) const KEPT_OFF: i64 = 200_000;
+
+const EVENTS: [Event; 23] = [
     Event::HostComesOn,
     Event::NodeReportsAgain,
     Event::RemediationDeleted,
@@ -100,6 +105,8 @@ const EVENTS: [Event; 21] = [
     Event::ManyNodesFallSilent,
     Event::PersonSwitchesOff,
     Event::PersonIsWrong,
+    Event::KeptOffByAnother,
+    Event::TakenOffline,
     Event::PolicyDeleted,
     Event::HealthChecksDeleted,
     Event::NodeDeleted,
@@ -138,6 +145,11 @@ impl Event {
             Self::ManyNodesFallSilent => !is_storm(&sim.fleet),
             Self::PersonSwitchesOff | Self::PersonIsWrong => {
                 sim.journal.phase == Phase::AwaitingConfirmation && sim.word.is_none()
+            }
+            Self::KeptOffByAnother | Self::TakenOffline => {
+                let metal3 = sim.world.metal3.as_ref();
+                let is_ours = (Phase::Holding..=Phase::Booting).contains(&sim.journal.phase);
+                metal3.is_some_and(|metal3| is_ours && metal3.kept_off.is_none())
             }
             Self::PolicyDeleted => sim.world.objects.policy != Lookup::Absent,
             Self::HealthChecksDeleted => !sim.world.objects.health_checks.is_empty(),
@@ -179,6 +191,8 @@ impl Event {
             Self::ManyNodesFallSilent => sim.fleet.unhealthy = 20,
             Self::PersonSwitchesOff => sim.person_says_off(true),
             Self::PersonIsWrong => sim.person_says_off(false),
+            Self::KeptOffByAnother => sim.keep_off(Reason::HostHeldBySomeoneElse, KEPT_OFF),
+            Self::TakenOffline => sim.keep_off(Reason::HostOffline, KEPT_OFF),
             Self::PolicyDeleted => sim.world.objects.policy = Lookup::Absent,
             Self::HealthChecksDeleted => sim.world.objects.health_checks.clear(),
             Self::NodeDeleted => sim.world.objects.node = Lookup::Absent,

@@ -1,11 +1,13 @@
 //! baremetal-operator and Ironic as the world's other party that powers the host, and what becomes of the host then.
 
+use jiff::SignedDuration;
+
 use super::explorer::Explorer;
 use super::menu::Menu;
 use super::shell::{API_LATENCY, Fault, Sim, millis};
 use super::watching::longest_unwatched;
 use super::world::{Cause, World, at};
-use crate::decision::{Effect, HeldHost, HoldOn};
+use crate::decision::{Act, Effect, HeldHost, HoldOn};
 use crate::facts::{Lookup, Obstacle};
 use crate::journal::HostObject;
 use crate::metal3::{HoldWrite, HostView, Manager};
@@ -31,6 +33,11 @@ pub(super) struct Metal3 {
     pub(super) operator: bool,
     /// Whether Ironic works.
     pub(super) ironic: bool,
+    /// Whether Ironic manages to power the host on.
+    pub(super) powers_on: bool,
+    /// Since when and until when somebody else keeps the host off.
+    pub(super) kept_off: Option<(i64, i64)>,
+    pub(super) was_kept_off: bool,
     /// The power that Ironic has recorded, and enforces.
     recorded: bool,
     looks_at: i64,
@@ -58,11 +65,17 @@ impl Metal3 {
                 resource_version: "1".to_owned(),
                 held: false,
                 detaching: false,
+                detached_by_another: false,
                 detached: false,
                 servicing: false,
+                paused: false,
+                kept_off: None,
             },
+            kept_off: None,
+            was_kept_off: false,
             operator: true,
             ironic: true,
+            powers_on: true,
             recorded: true,
             looks_at: 37_000,
             syncs_at: 71_000,
@@ -73,11 +86,24 @@ impl Metal3 {
     }
 
     pub(super) fn next_event(&self) -> i64 {
-        self.looks_at.min(self.syncs_at)
+        let until = self.kept_off.map_or(i64::MAX, |(_, until)| until);
+        self.looks_at.min(self.syncs_at).min(until)
+    }
+
+    /// Somebody else wants the host off, for so long.
+    pub(super) fn keep_off(&mut self, now: i64, reason: Reason, takes: i64) {
+        self.kept_off = Some((now, now.saturating_add(takes)));
+        self.was_kept_off = true;
+        self.edit(now, |view| {
+            view.kept_off = Some(Obstacle::new(
+                reason,
+                "BareMetalHost worker-1 is kept off by another",
+            ));
+        });
     }
 
     /// Changes an annotation, which the operator sees.
-    fn edit(&mut self, now: i64, edit: impl FnOnce(&mut HostView)) {
+    pub(super) fn edit(&mut self, now: i64, edit: impl FnOnce(&mut HostView)) {
         edit(&mut self.view);
         self.version += 1;
         self.view.resource_version = self.version.to_string();
@@ -86,10 +112,14 @@ impl Metal3 {
 
     /// What metal3 does now: the power that it switches to, if it does.
     pub(super) fn happen(&mut self, now: i64, is_on: bool) -> Option<bool> {
+        if self.kept_off.is_some_and(|(_, until)| until <= now) {
+            self.kept_off = None;
+            self.edit(now, |view| view.kept_off = None);
+        }
         let mut wanted = None;
         if self.looks_at <= now {
             self.looks_at = now + LOOKS_EVERY;
-            if self.operator && self.ironic {
+            if self.operator && self.ironic && !self.view.paused {
                 wanted = self.look(now, is_on);
             }
         }
@@ -130,7 +160,10 @@ impl Metal3 {
             self.view.detached = false;
             self.recorded = is_on;
         }
-        let wanted = !self.view.held;
+        let wanted = !self.view.held && self.view.kept_off.is_none();
+        if wanted && !self.powers_on {
+            return None;
+        }
         if self.services.is_some() && self.recorded != wanted {
             self.looks_at = now + LOOKS_AGAIN;
         }
@@ -195,13 +228,18 @@ impl Sim {
         (effect, fault): (&Effect, Fault),
     ) {
         self.counts.api_writes += 1;
+        self.sent.push((self.world.now, effect.clone()));
         self.pass(API_LATENCY);
         let refused = fault == Fault::Refused || (self.refuses)(effect) || !self.is_as_expected(host, hold);
         let now = self.world.now;
         let reached = !refused && fault != Fault::CommandLost;
-        if let Some(metal3) = self.world.metal3.as_mut().filter(|_| reached) {
+        // What is not there is not taken off.
+        let changes = |metal3: &&mut Box<Metal3>| hold.is_some() || !metal3.view.is_free();
+        if let Some(metal3) = self.world.metal3.as_mut().filter(|_| reached).filter(changes) {
             metal3.edit(now, |view| match hold.map(|hold| hold.write) {
-                Some(HoldWrite::Hold | HoldWrite::Kick) => view.held = true,
+                Some(HoldWrite::Hold) => view.held = true,
+                // What is not there is not written anew.
+                Some(HoldWrite::Kick) => {}
                 // What is being serviced is left with metal3.
                 Some(HoldWrite::Detach) => view.detaching |= !view.servicing,
                 None => (view.held, view.detaching) = (false, false),
@@ -436,6 +474,44 @@ fn a_host_that_cannot_be_given_back_is_watched_meanwhile_and_powered_on_directly
     assert!(longest <= 21_000, "not read for {longest} ms");
     sim.run_until(|sim| sim.world.host.on || sim.world.now > begun + 90_000);
     assert!(sim.world.host.on, "{}", sim.journal.message);
+}
+
+/// The API server carries out late that metal3 is asked to let go of the host, when everything of ours seemed to be gone.
+#[test]
+fn a_host_that_is_detached_late_is_given_back_all_the_same() {
+    let mut sim = Sim::with_metal3();
+    if let Ok(strategy) = &mut sim.strategy {
+        strategy.deadlines.power_on = SignedDuration::from_mins(1);
+    }
+    sim.run_until(|sim| sim.journal.phase == Phase::Fencing);
+    sim.metal3().operator = false;
+    sim.metal3().ironic = false;
+    let detaches = |act: &Option<Act>| match act {
+        Some(Act::Effect(Effect::WriteHold(hold))) => hold.write == HoldWrite::Detach,
+        Some(_) | None => false,
+    };
+    let mut asked = None;
+    let mut late = None;
+    while asked.is_none_or(|asked| sim.world.now < asked + 55_000) {
+        let is_asked = detaches(&sim.decide().act);
+        let fault = if is_asked { Fault::CommandLost } else { Fault::None };
+        sim.turn(fault);
+        // The last of them is carried out.
+        if is_asked {
+            asked = Some(sim.world.now);
+            late = Some(sim.metal3().view.resource_version.clone());
+        }
+    }
+    assert!(sim.world.host.on, "{}", sim.journal.message);
+    let (now, metal3) = (sim.world.now, sim.metal3());
+    assert_eq!(Some(&metal3.view.resource_version), late.as_ref(), "it is taken");
+    metal3.edit(now, |view| view.detaching = true);
+    metal3.operator = true;
+    metal3.ironic = true;
+
+    sim.run();
+
+    sim.is_given_back();
 }
 
 #[test]

@@ -30,6 +30,7 @@ mod last_attempt;
 mod leaders;
 mod menu;
 mod metal3;
+mod metal3_others;
 mod metal3_servicing;
 mod node_lease;
 mod node_lease_acts;

@@ -143,6 +143,8 @@ pub(super) struct Sim {
     pub(super) unbraked_power_off: bool,
     /// A power-off was sent on a look that ought to have seen a Node of the host.
     pub(super) cycled_a_member: bool,
+    /// A power-on was sent to a host that somebody else kept off by its BareMetalHost.
+    pub(super) opposed: bool,
     /// What was wrong with an escalation that was carried out.
     pub(super) bad_escalation: Option<&'static str>,
     /// How often one was carried out.
@@ -199,6 +201,7 @@ impl Sim {
             unheld_power_off: false,
             unbraked_power_off: false,
             cycled_a_member: false,
+            opposed: false,
             bad_escalation: None,
             escalations: 0,
         }
