@@ -154,8 +154,10 @@ pub(crate) async fn client_from(kubeconfig: Kubeconfig) -> anyhow::Result<Client
     config.default_retry = false;
     config.connect_timeout = Some(Duration::from_secs(30));
     config.write_timeout = Some(Duration::from_secs(30));
-    // Longer than the minute between two bookmarks, so that a quiet watch is not taken for dead.
-    config.read_timeout = Some(Duration::from_secs(90));
+    // Longer than the minute between two bookmarks, so that a quiet watch is not taken for dead. Shorter than the 90 s
+    // after which kube-apiserver closes a connection: what is sent then fails (`IdleTimeout` in
+    // `staging/src/k8s.io/apiserver/pkg/server/secure_serving.go`).
+    config.read_timeout = Some(Duration::from_secs(75));
     config.reset_reader_on_write = true;
     Client::try_from(config).context("no client for this kubeconfig; check its certificates")
 }
