@@ -185,8 +185,9 @@ impl Explorer {
     }
 }
 
-/// Whether the host gets its power back once the BMC answers and obeys and this process leads, or its Machine goes: a
-/// minute after that, and the time of one power-on. Where the BMC acknowledged and did nothing, the pauses are longer.
+/// Whether the host gets its power back once the BMC answers and obeys and this process leads: a minute after that, and
+/// the time of one power-on. Where the BMC acknowledged and did nothing, the pauses are longer. An owner that was asked to
+/// replace the Machine, and has taken it away, decides about its host.
 fn comes_back(sim: &Sim) -> bool {
     let mut sim = sim.clone();
     let soon = if sim.world.bmc.obeys_on { 80_000 } else { 330_000 };
@@ -197,7 +198,9 @@ fn comes_back(sim: &Sim) -> bool {
     while !sim.world.host.on && sim.world.now < end && sim.turn(Fault::None) != Turn::Over {}
     sim.world.settle();
     let machine = sim.world.objects.machine.present();
-    sim.world.host.on || machine.is_none_or(|machine| machine.state.deleting)
+    let escalation = sim.journal.escalation.as_ref();
+    let is_escalated = escalation.is_some_and(|escalation| escalation.done.is_some());
+    sim.world.host.on || is_escalated && machine.is_none_or(|machine| machine.state.deleting)
 }
 
 /// Whether it ends well, or by what others want, once somebody has switched the host on and its BMC answers.
