@@ -17,6 +17,9 @@ use crate::keep_newest;
 /// Power reads kept; enough for any proof.
 const READS_KEPT: usize = 16;
 
+/// For how long the word of a BMC that says neither On nor Off is waited for.
+const NEITHER_FOR: SignedDuration = SignedDuration::from_mins(1);
+
 /// What a failure on our side counts as, in failures in a row: a pause of 20 s while nothing is begun.
 const OWN_FAILURE: u32 = 3;
 
@@ -270,6 +273,14 @@ impl Observed {
             .map(|read| read.ended.duration_since(read.began));
         let slow: Vec<_> = took.take_while(|took| proof::is_too_slow(*took)).collect();
         Some((slow.len(), slow.into_iter().min()?))
+    }
+
+    /// Since when the BMC has said neither On nor Off, where that is so long that a host which may be off is told to go on
+    /// all the same: one that is on takes no harm.
+    pub fn neither_for_long(&self, now: Timestamp) -> Option<Timestamp> {
+        let neither = |read: &&PowerRead| !matches!(read.power, PowerState::On | PowerState::Off);
+        let first = self.reads.iter().rev().take_while(neither).last()?;
+        (now.duration_since(first.began) >= NEITHER_FOR).then_some(first.began)
     }
 
     /// The newest read.

@@ -166,10 +166,13 @@ impl Recovery<'_> {
                 command.insert(Manual::new(Verb::PowerOn, &read, now, Timestamp::MAX))
             }
             (None, PowerState::On) if is_settled(journal, &read) => return After::Over("it is on"),
-            (
-                None,
-                PowerState::On | PowerState::PoweringOn | PowerState::PoweringOff | PowerState::Unknown,
-            ) => return After::Pause,
+            (None, PowerState::On) => return After::Pause,
+            (command @ None, PowerState::PoweringOn | PowerState::PoweringOff | PowerState::Unknown) => {
+                if memory.observed.neither_for_long(now).is_none() {
+                    return After::Pause;
+                }
+                command.insert(Manual::new(Verb::PowerOn, &read, now, Timestamp::MAX))
+            }
         };
         match command.next(now) {
             Next::Done => After::Over("it is on"),

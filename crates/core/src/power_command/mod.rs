@@ -74,9 +74,9 @@ pub struct CommandError {
 /// How far a command came that got no definite answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommandCame {
-    /// It was never sent, because there was no connection.
+    /// It was never sent: there was no connection, the BMC rejected the login, or something forbade it before.
     NotSent,
-    /// It was not carried out: the BMC rejected the login, denied the command, or answered with something else.
+    /// It was not carried out: the BMC denied it, or answered with something else.
     NotExecuted,
     /// It was sent, and may have been carried out.
     Unknown,

@@ -52,7 +52,7 @@ impl Step<'_> {
             return self.ask_unless_in_vain(limit);
         };
         let obstacle = match (proof::another_host(read, subject.at_bmc()), read.power) {
-            (None, PowerState::Off) => return self.power_on_again(&intent, read, limit),
+            (None, PowerState::Off) => return self.power_on_again(&intent, read, self.off_since(), limit),
             (None, PowerState::On) if self.metal3_may_switch_it_off() => {
                 self.take_back_from_others(&intent);
                 return Err(self.rest_until(after(read.began, self.interval())));
@@ -62,23 +62,35 @@ impl Step<'_> {
                 Reason::PowerOffNotConfirmed,
                 "the BMC says On, but the power-off may still be carried out",
             ),
-            (None, PowerState::PoweringOn | PowerState::PoweringOff | PowerState::Unknown) => Obstacle::new(
-                Reason::PowerOffNotConfirmed,
-                format!("the BMC says {}, neither On nor Off", read.said()),
-            ),
+            (None, PowerState::PoweringOn | PowerState::PoweringOff | PowerState::Unknown) => {
+                // In other phases what comes next sends it; a person who is asked about the power is not forestalled.
+                let long = self.facts.observed.neither_for_long(self.now);
+                if let Some(since) = long.filter(|_| self.journal.phase == Phase::Failed) {
+                    return self.power_on_again(&intent, read, since, limit);
+                }
+                let detail = format!("the BMC says {}, neither On nor Off", read.said());
+                Obstacle::new(Reason::PowerOffNotConfirmed, detail)
+            }
             (Some(detail), _) => Obstacle::new(Reason::IdentityMismatch, detail),
         };
         self.settle_by_read(after(read.began, self.interval()), limit, &obstacle)
     }
 
-    /// A host that is read Off: the first time, it is powered on as after a release; after that, again and again.
-    fn power_on_again(&mut self, intent: &Intent, read: &PowerRead, limit: Timestamp) -> Result<(), Next> {
+    /// A host that is read Off since then: the first time, it is powered on as after a release; after that, again and again.
+    fn power_on_again(
+        &mut self,
+        intent: &Intent,
+        read: &PowerRead,
+        off_since: Timestamp,
+        limit: Timestamp,
+    ) -> Result<(), Next> {
         if self.now >= limit && self.is_left_to_others() {
             return Ok(());
         }
         let sends = match intent.verb {
             Verb::PowerOff => {
-                if let Some(until) = self.while_a_power_off_may_come() {
+                let until = self.off_long_enough(off_since);
+                if until > self.now {
                     return Err(self.rest_until(until));
                 }
                 if self.journal.phase != Phase::Failed {
@@ -99,7 +111,7 @@ impl Step<'_> {
                     Some(since) => {
                         let due = after(since, self.pause_after(intent, &delivery));
                         if due > self.now {
-                            let obstacle = self.stays_off(&delivery);
+                            let obstacle = self.stays_off(read, &delivery);
                             let due = due.min(after(read.began, self.interval()));
                             return self.settle_by_read(due, limit, &obstacle);
                         }
@@ -111,8 +123,8 @@ impl Step<'_> {
         if let Some(next) = self.leave_on_to_metal3(intent) {
             return Err(next);
         }
-        if self.note_undone_by_metal3(intent) {
-            return self.power_on_again(intent, read, limit);
+        if read.power == PowerState::Off && self.note_undone_by_metal3(intent) {
+            return self.power_on_again(intent, read, off_since, limit);
         }
         if intent.verb == Verb::PowerOff {
             self.note_earlier_boot();
@@ -143,7 +155,7 @@ impl Step<'_> {
         since.is_some_and(|since| after(since, TIME_OF_A_POWER_ON) <= self.now)
     }
 
-    fn stays_off(&self, delivery: &Delivery) -> Obstacle {
+    fn stays_off(&self, read: &PowerRead, delivery: &Delivery) -> Obstacle {
         if let Some(undone) = self.undone_by_metal3() {
             return undone;
         }
@@ -151,7 +163,7 @@ impl Step<'_> {
             Delivery::Refused(_, why) | Delivery::Unknown(_, Some(why)) => why.clone(),
             Delivery::Unsent | Delivery::Acknowledged(_) | Delivery::Unknown(_, None) => {
                 let complaint = self.complaint();
-                let detail = format!("the BMC says Off after a power-on{complaint}");
+                let detail = format!("the BMC says {} after a power-on{complaint}", read.said());
                 Obstacle::new(Reason::PowerOnNotConfirmed, detail)
             }
         }

@@ -87,7 +87,7 @@ impl Step<'_> {
         }
         let live = match self.live_check(intent.journalled, live_check_age(subject), LIVE_CHECK_PACE) {
             Ok(live) => live,
-            Err(next) => return next,
+            Err(next) => return self.without_live_check(intent, next),
         };
         let due = subject::examine(&self.journal, facts, &live.objects, now)
             .and_then(|eligible| self.confirm(&eligible, subject, live))
@@ -113,6 +113,18 @@ impl Step<'_> {
             Err(NotDue::Withdrawn(obstacle)) => self.back_to_pending(&obstacle, Some(now)),
             Err(NotDue::Waits(obstacle, until)) => self.back_to_pending(&obstacle, until),
         }
+    }
+
+    /// A host that is off already is not kept off for looks that fail.
+    fn without_live_check(&mut self, intent: &Intent, next: Next) -> Next {
+        let failed = self.facts.observed.write_failure.as_ref();
+        let failed = failed.filter(|failed| failed.at >= intent.journalled);
+        let Some(failed) = failed.filter(|_| self.keeps_off_in_vain(intent)) else {
+            return next;
+        };
+        let obstacle = Obstacle::new(Reason::LiveCheckIncomplete, failed.detail.clone());
+        self.is_not_sent_any_more();
+        self.attempt_failed(&obstacle)
     }
 
     /// Whether a host is off already, and a repetition of the power-off, without which Off proves nothing, has been

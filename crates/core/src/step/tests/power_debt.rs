@@ -4,7 +4,7 @@
 use jiff::SignedDuration;
 
 use super::shell::{Fault, Sim, Turn, millis};
-use super::world::Cause;
+use super::world::{Cause, Says};
 use crate::decision::{Act, Effect};
 use crate::phase::{Phase, Reason};
 
@@ -55,6 +55,20 @@ fn invariant_13_a_bmc_that_was_away_longer_than_every_deadline_leaves_no_host_of
             assert_eq!((sim.edges(false, 1), switched_on), (1, 1), "{story}");
             assert!(!sim.world.tainted() && !sim.world.triggered(), "{story}");
             assert_eq!(sim.journal.intent, None, "{story}");
+        }
+    }
+}
+
+/// It says `null` for good after it was restarted, or hangs between the two until its host is told something.
+#[test]
+fn a_bmc_that_says_neither_on_nor_off_does_not_keep_off_what_has_failed() {
+    for word in [None, Some("PoweringOff"), Some("PoweringOn")] {
+        for phase in [Phase::Fencing, Phase::PoweringOn] {
+            let mut sim = bmc_away_from(phase, 1);
+            assert_eq!(sim.journal.phase, Phase::Failed);
+            sim.world.bmc.says = Says::Always(word);
+            live_on(&mut sim, 2 * SOON);
+            assert!(sim.world.host.on, "{phase:?}, {word:?}: {}", sim.journal.message);
         }
     }
 }

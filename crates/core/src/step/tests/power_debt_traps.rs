@@ -5,7 +5,7 @@ use jiff::SignedDuration;
 use super::power_debt::live_on;
 use super::shell::{Fault, Sim};
 use super::world::{Cause, Says};
-use crate::decision::{Act, Effect};
+use crate::decision::{Act, Effect, Observation};
 use crate::facts::{Lookup, Obstacle};
 use crate::phase::{Phase, Reason};
 
@@ -107,6 +107,26 @@ fn a_successor_that_may_not_repeat_the_power_off_brings_the_host_back_soon() {
     let begun = sim.world.now;
 
     sim.run_until(|sim| sim.world.host.on);
+
+    let story = &sim.journal.message;
+    let took = sim.world.now - begun;
+    assert!(sim.world.host.on && took < SOON, "after {took} ms: {story}");
+    assert_eq!((sim.power_offs(), sim.edges(true, 1)), (1, 1), "{story}");
+    assert!(!sim.world.tainted(), "{story}");
+}
+
+/// The API server answers slowly, or the process has not listed everything yet.
+#[test]
+fn a_successor_whose_live_checks_fail_brings_the_host_back_soon() {
+    let mut sim = Sim::new();
+    sim.run_until(sends_off);
+    sim.turn(Fault::CrashAfterAct);
+    let begun = sim.world.now;
+
+    while !sim.world.host.on && sim.world.now < begun + 2 * SOON {
+        let looks = matches!(sim.decide().act, Some(Act::Observe(Observation::LiveCheck)));
+        sim.turn(if looks { Fault::Refused } else { Fault::None });
+    }
 
     let story = &sim.journal.message;
     let took = sim.world.now - begun;

@@ -205,9 +205,9 @@ fn a_command_that_the_bmc_refused_was_sent() {
     assert!(quarantine::since(&sim.journal, false).is_some());
 }
 
-/// A BMC that rejects the login, or denies the command, is there.
+/// A BMC that denies the command is there, and has seen it.
 #[test]
-fn an_attempt_whose_command_found_no_connection_is_none_and_one_that_was_answered_is() {
+fn an_attempt_whose_command_was_never_sent_is_none_and_one_that_was_answered_is() {
     for (came, attempts) in [(CommandCame::NotSent, 0), (CommandCame::NotExecuted, 1)] {
         let mut sim = Sim::new();
         let mut was_sent = false;
