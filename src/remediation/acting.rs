@@ -178,12 +178,10 @@ impl Acting<'_> {
     }
 }
 
-/// A command for which no conversation came about. That the BMC rejects the login is an answer.
+/// A command for which no conversation came about.
 fn not_sent(obstacle: Obstacle) -> CommandError {
-    let came = if obstacle.reason == Reason::BmcUnreachable {
-        CommandCame::NotSent
-    } else {
-        CommandCame::NotExecuted
-    };
-    CommandError { came, obstacle }
+    CommandError {
+        came: CommandCame::NotSent,
+        obstacle,
+    }
 }

@@ -271,34 +271,28 @@ impl BmcError {
     pub fn command_came(&self) -> CommandCame {
         if self.may_have_been_executed() {
             CommandCame::Unknown
-        } else if self.is_without_connection() {
+        } else if self.was_before_the_command() {
             CommandCame::NotSent
         } else {
             CommandCame::NotExecuted
         }
     }
 
-    /// Whether there was no connection over which anything could be asked, so that nothing but silence was met. That
-    /// another host answered over IPMI is an answer.
-    pub fn is_without_connection(&self) -> bool {
+    /// Whether it came before a command was sent. A login that is rejected is before it, also where it comes with it.
+    fn was_before_the_command(&self) -> bool {
         match self {
-            Self::Unresolvable { .. } | Self::Unreachable(_) | Self::NoAnswer(_) | Self::TooLate => true,
-            Self::Tls(failure) => failure.is_transient(),
-            Self::Ipmi(error) => matches!(error, IpmiError::LoginUnanswered(..)),
-            Self::FallbackFailed { ipmi, .. } => {
-                !matches!(**ipmi, Self::IdentityMismatch { .. } | Self::GuidUnproven(_))
-            }
-            Self::ProtocolNotAllowed(_)
+            Self::Unresolvable { .. }
+            | Self::Unreachable(_)
+            | Self::NoAnswer(_)
+            | Self::TooLate
+            | Self::Tls(_)
+            | Self::TrustUnusable(_)
+            | Self::ProtocolNotAllowed(_)
             | Self::CredentialsUnusable(_)
             | Self::InsecureTransport { .. }
             | Self::AddressNotAllowed { .. }
-            | Self::UnknownOutcome(_)
-            | Self::TrustUnusable(_)
             | Self::AuthenticationRejected { .. }
-            | Self::Forbidden(_)
             | Self::SessionsUnsupported
-            | Self::NotRedfish(_)
-            | Self::Redirected(..)
             | Self::AmbiguousSystem { .. }
             | Self::NoSuchSystem { .. }
             | Self::IdentityMismatch { .. }
@@ -306,9 +300,15 @@ impl BmcError {
             | Self::ForeignReference(..)
             | Self::CommandNotOffered(..)
             | Self::NotRead
-            | Self::Http { .. }
             | Self::Resting(_)
-            | Self::GuidUnproven(_)
+            | Self::FallbackFailed { .. }
+            | Self::GuidUnproven(_) => true,
+            Self::Ipmi(error) => error.was_before_the_command(),
+            Self::UnknownOutcome(_)
+            | Self::Forbidden(_)
+            | Self::NotRedfish(_)
+            | Self::Redirected(..)
+            | Self::Http { .. }
             | Self::TooLarge(_) => false,
         }
     }

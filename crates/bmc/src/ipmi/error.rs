@@ -43,6 +43,17 @@ pub enum IpmiError {
 
 impl IpmiError {
     /// As that of [`BmcError`](crate::BmcError).
+    pub(crate) fn was_before_the_command(&self) -> bool {
+        match self {
+            Self::LoginRejected(_)
+            | Self::LoginUnanswered(..)
+            | Self::NoCipherSuite(_)
+            | Self::EarlierCommandUnderWay => true,
+            Self::PrivilegeDenied(_) | Self::Refused { .. } | Self::Malformed(_) => false,
+        }
+    }
+
+    /// As that of [`BmcError`](crate::BmcError).
     pub(crate) fn class(&self) -> (&'static str, Endurance) {
         match self {
             Self::LoginRejected(_) => ("BmcCredentialsRejected", Lasting),
