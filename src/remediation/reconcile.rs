@@ -154,6 +154,9 @@ async fn to_rest(
             return Ok(requeue(look_again, (now, jumps), context.sources.clock.moment()));
         };
         if !unlisted::may_act(context, &act) {
+            // As one that was refused: meanwhile the power has its turn.
+            let (detail, versions) = (unlisted::NOT_YET.to_owned(), facts.objects.versions());
+            memory.observed.note_write_failure(now, detail, versions);
             return Ok(Action::requeue(LOOK_AGAIN_WITHOUT_LEAD));
         }
         if is_gone(&act) {

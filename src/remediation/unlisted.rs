@@ -12,7 +12,8 @@ use crate::remediation::Remediator;
 use crate::remediation::memory::Memory;
 use crate::snapshot::{cached, live};
 
-const NOT_YET: &str = "it is not listed yet";
+/// Why something waits.
+pub(crate) const NOT_YET: &str = "it is not listed yet";
 
 /// Whether a remediation is looked after now; if not, as soon as everything is listed.
 pub(crate) fn may_look_after(context: &Remediator, remediation: &PowerCycleRemediation) -> bool {
