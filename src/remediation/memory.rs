@@ -41,6 +41,8 @@ pub(crate) struct Memory {
     pub(crate) asked: Option<(ResolvedHost, Option<BmcRules>)>,
     pub(crate) asked_by: Option<ProducerRead>,
     pub(crate) conversation: Option<Conversation>,
+    /// Whether a read of that failed, so that another one is to take its place.
+    pub(crate) is_doubted: bool,
     /// Whether the next conversation about a host that has to be brought back goes by what the objects say now, and
     /// not by the journal. In turns, with each that failed.
     pub(crate) by_object: bool,
@@ -105,9 +107,17 @@ impl Memory {
 
     /// Ends the conversation with the BMC, if there is one.
     pub(crate) async fn end_conversation(&mut self) {
+        self.is_doubted = false;
         if let Some(conversation) = self.conversation.take() {
             conversation.close().await;
         }
+    }
+
+    /// A read failed: the next conversation goes the other way. Until the API server tells its Secret, this one is all
+    /// there is.
+    pub(crate) fn doubt(&mut self) {
+        self.by_object = !self.by_object;
+        self.is_doubted = true;
     }
 
     /// The conversation came to nothing: the next one goes the other way.

@@ -1,5 +1,7 @@
 //! Looks at the world for a decision and remembers what was seen.
 
+use std::time::Duration;
+
 use k8s_openapi::api::core::v1::{PersistentVolume, Pod};
 use kube::api::{Api, ListParams};
 use kube::{Resource as _, ResourceExt as _};
@@ -28,6 +30,9 @@ use crate::snapshot::{host, live};
 
 /// Obstacles that are not told again: a few for each of the ways to a BMC.
 const OBSTACLES_REMEMBERED: usize = 4;
+
+/// For how long the API server may keep a BMC waiting that can be asked without it.
+const SECRET_WITHIN: Duration = Duration::from_secs(2);
 
 impl Acting<'_> {
     /// Looks at the world. A look that failed is noted, and the next step decides on it: it must not
@@ -162,19 +167,25 @@ impl Acting<'_> {
 
     async fn read_one_way(&self, memory: &mut Memory) -> Result<(), ShellError> {
         let clock = &self.context.sources.clock;
-        if memory.conversation.is_none() {
+        if memory.conversation.is_none() || memory.is_doubted {
             // A person may say that its host is off before the BMC was ever asked: without its Secret it cannot be.
             if let (None, Ok(host)) = (&memory.observed.route, self.host) {
                 memory.observed.route = self.context.bmc.route(host);
             }
-            match self.open_conversation(memory).await? {
-                Ok(conversation) => memory.conversation = Some(conversation),
-                Err(obstacle) => {
+            match self.open_in_place(memory).await {
+                Ok(Ok(conversation)) => {
+                    memory.end_conversation().await;
+                    memory.conversation = Some(conversation);
+                }
+                Ok(Err(obstacle)) => {
                     self.tell_of_host_left_off(&obstacle, memory);
                     memory.observed.note_own_failure(clock.now(), obstacle);
                     memory.turn_around().await;
                     return Ok(());
                 }
+                Err(error) if memory.conversation.is_none() => return Err(error),
+                // With the Secret that was read before the API server went away.
+                Err(_) => memory.by_object = !memory.by_object,
             }
         }
         let Some(conversation) = &mut memory.conversation else {
@@ -192,6 +203,7 @@ impl Acting<'_> {
             }
             (Ok(read), is_wrong) => {
                 memory.told.clear();
+                memory.is_doubted = false;
                 let is_on = read.power == PowerState::On;
                 memory.observed.note_read(read);
                 memory.observed.route = route;
@@ -201,10 +213,15 @@ impl Acting<'_> {
                     self.read_log(memory).await;
                 }
             }
+            // The next read begins with the Secret, which may have been corrected by then.
             (Err(obstacle), _) => {
+                let is_rejected = obstacle.reason == Reason::BmcCredentialsRejected;
                 memory.observed.note_read_failure(clock.now(), obstacle);
-                // The next read begins with the Secret, which may have been corrected by then.
-                memory.turn_around().await;
+                if is_rejected {
+                    memory.turn_around().await;
+                } else {
+                    memory.doubt();
+                }
             }
         }
         Ok(())
@@ -249,6 +266,18 @@ impl Acting<'_> {
     pub(crate) fn another_host(&self, read: &PowerRead) -> Option<String> {
         let subject = to_bring_back(self.remediation)?.subject.as_ref()?;
         proof::another_host(read, subject.at_bmc())
+    }
+
+    /// Opens a conversation. The BMC does not wait long for an API server where there is another one still.
+    async fn open_in_place(&self, memory: &mut Memory) -> Result<Result<Conversation, Obstacle>, ShellError> {
+        let has_another = memory.conversation.is_some();
+        let opened = self.open_conversation(memory);
+        if !has_another {
+            return opened.await;
+        }
+        let opened = tokio::time::timeout(SECRET_WITHIN, opened).await;
+        let call = "reading the BMC's Secret";
+        opened.unwrap_or(Err(ShellError::Unanswered { call }))
     }
 
     async fn open_conversation(

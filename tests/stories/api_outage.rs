@@ -1,5 +1,6 @@
 //! The API server is away, or accepts and never answers, for longer than every deadline, while hosts are in each phase
-//! from the power-off on. A host that is off stays watched, and each has power soon after the server is back.
+//! from the power-off on, and a read of each BMC fails meanwhile. A host that is off stays watched, and each has power soon
+//! after the server is back.
 #![allow(clippy::indexing_slicing, reason = "a test that fails says so")]
 
 use std::sync::Arc;
@@ -8,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use bmc_simulator::{Command, Event, Fault, Power, RequestClass};
 use jiff::{SignedDuration, Timestamp};
+use remediator_bmc::Protocol;
 use remediator_core::phase::Phase;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -24,9 +26,9 @@ const LONG: Duration = Duration::from_mins(2);
 const OUTAGE: Duration = Duration::from_secs(40);
 /// By then every host has power again.
 const BACK: Duration = Duration::from_mins(1);
-/// The longest time between two reads of a host whose workloads are released: it is read every 5 s, on a machine that
-/// is busy with other things.
-const UNWATCHED: SignedDuration = SignedDuration::from_secs(8);
+/// The longest time between two reads of a host whose workloads are released: it is read every 5 s, and one read fails, on
+/// a machine that is busy with other things.
+const UNWATCHED: SignedDuration = SignedDuration::from_secs(12);
 
 /// The phases in which the hosts are when the server goes, one each.
 const PHASES: [Phase; 5] = [
@@ -112,12 +114,8 @@ async fn all_set_out(world: &World) -> Result<()> {
 
 /// A host that its BMC refuses to power on for longer than a power-on may take.
 async fn fails(world: &World, host: &WorldHost, mut strategy: Value) -> Result<()> {
-    let refused = Fault::HttpStatus {
-        status: 503,
-        retry_after: None,
-    };
     // The power-off comes first.
-    host.bmc.inject(refused.on(RequestClass::Reset).skip(1))?;
+    host.refuses_power_after(1, Protocol::Redfish)?;
     strategy["deadlines"]["powerOn"] = json!("10s");
     world.request(host, strategy).await?;
     is_in(world, host, Phase::Failed).await
@@ -207,8 +205,15 @@ async fn outlasts(name: &str, away: Reach, running: Running) -> Result<()> {
     all_set_out(&world).await?;
 
     holding.reach.send_replace(away);
+    // Whoever would read the Secret once more for another conversation cannot.
+    let fails = Fault::HttpStatus {
+        status: 503,
+        retry_after: None,
+    };
     for host in &world.hosts {
         host.bmc.clear_faults();
+        host.bmc
+            .inject(fails.clone().on(RequestClass::SystemGet).times(1))?;
     }
     let from = Timestamp::now();
     // The time is what is tested here: it is longer than every deadline.

@@ -13,7 +13,7 @@ use remediator_core::phase::{Phase, Reason};
 use serde_json::json;
 use world::acts::patient;
 use world::holding::Holding;
-use world::{HostOptions, World, WorldHost, objects, record};
+use world::{HostOptions, World, objects, record};
 
 use super::phases::slow_at;
 use super::{DAEMON, LONG, control_plane, is_on};
@@ -36,15 +36,6 @@ async fn silent(cluster: &Cluster, name: &str) -> Result<World> {
     world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
     world.falls_silent(&world.hosts[0]).await?;
     Ok(world)
-}
-
-/// Until its faults are cleared. Its power-off was before.
-fn refuse_power(host: &WorldHost) -> Result<()> {
-    let busy = Fault::HttpStatus {
-        status: 503,
-        retry_after: None,
-    };
-    Ok(host.bmc.inject(busy.on(RequestClass::Reset))?)
 }
 
 fn is_refused(event: &Event) -> bool {
@@ -112,7 +103,7 @@ async fn a_remediation_made_anew_takes_over_from_memory() -> world::Outcome {
     let cluster = &control_plane().await?;
     let (world, daemon, remediation) = off_by_hand(cluster, "anew").await?;
     let host = &world.hosts[0];
-    refuse_power(host)?;
+    host.refuses_power_after(0, Protocol::Redfish)?;
     force_away(&world, &remediation).await?;
     host.sees("a power-on that is refused", LONG, is_refused).await?;
     let mut spec = patient();
@@ -141,7 +132,7 @@ async fn a_host_comes_back_from_memory_when_a_remediation_made_anew_backs_out() 
     world.create_clinging_pod(&host.name, &host.name).await?;
     let remediation = world.request(host, patient()).await?;
     world.is_tainted(host, LONG).await?;
-    refuse_power(host)?;
+    host.refuses_power_after(0, Protocol::Redfish)?;
     force_away(&world, &remediation).await?;
     host.sees("a power-on that is refused", LONG, is_refused).await?;
     holding.answers.send_replace(false);

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use bmc_simulator::Event;
+use bmc_simulator::{Event, Fault, IpmiFault, RequestClass};
 use harness::await_condition;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use remediator_api::{PowerCycleRemediation, PowerCycleRemediationTemplate, keys};
+use remediator_bmc::Protocol;
 use remediator_core::phase::Phase;
 use serde_json::{Value, json};
 
@@ -167,5 +168,23 @@ impl WorldHost {
             .await
             .with_context(|| format!("{} did not see {what} within {within:?}", self.name))??;
         Ok(())
+    }
+
+    /// Its BMC takes so many power commands more, and refuses those that follow until its faults are cleared.
+    pub fn refuses_power_after(&self, commands: u32, protocol: Protocol) -> Result<()> {
+        let busy = Fault::HttpStatus {
+            status: 503,
+            retry_after: None,
+        };
+        let refused = match protocol {
+            Protocol::Redfish => busy.on(RequestClass::Reset),
+            Protocol::Ipmi => Fault::Ipmi(IpmiFault::Busy).on(RequestClass::IpmiChassisControl),
+        };
+        let refused = if commands == 0 {
+            refused
+        } else {
+            refused.skip(commands)
+        };
+        Ok(self.bmc.inject(refused)?)
     }
 }
