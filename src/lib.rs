@@ -31,7 +31,8 @@
 //! 12. Control-plane hosts are refused; where the policy lets them, one at a time and only if the others keep quorum.
 //!     Unknown refuses.
 //! 13. A host that is off because of us is brought back, for as long as its BMC takes the journalled login, across
-//!     deadlines and restarts, and also if its request or an object that described it is deleted.
+//!     deadlines and restarts, and also if its request or an object that described it is deleted. Where somebody takes
+//!     the finalizer off its remediation, this process brings it back, and no later one.
 //! 14. Objects of one namespace affect no remediation of another, except by the same proven host. *(Not yet: a login
 //!     that a BMC rejects may have it lock an account.)*
 //! 15. The whole fleet is never powered off, whatever a producer allows: without a word in the policy few hosts are at

@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use bmc_simulator::Power;
-use harness::Cursor;
+use harness::{Cursor, await_condition};
 use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt as _;
 use kube::api::{Api, ListParams};
-use remediator_api::PowerCycleRemediation;
+use remediator_api::{PowerCycleRemediation, keys};
 use remediator_core::phase::Phase;
 use world::{World, decoration, metal3, node_lease, objects, record, truth};
 
@@ -58,6 +59,9 @@ pub(super) async fn check(
         ensure!(complaints.is_empty(), "{complaints:?}");
     }
     no_session_is_left(world, plan, cursor).await?;
+    if scenario.holds_secrets() {
+        secret_is_let_go(world, cursor).await?;
+    }
     objects_are_as_wanted(world, scenario, ended, cursor).await
 }
 
@@ -134,6 +138,29 @@ async fn no_session_is_left(world: &World, plan: &Plan, cursor: Cursor) -> Resul
             host.bmc.snapshot().sessions
         )
     })??;
+    Ok(())
+}
+
+/// The Secret was held, and is not any more.
+async fn secret_is_let_go(world: &World, cursor: Cursor) -> Result<()> {
+    let events = world.cluster.audit_of(world::DAEMON_USER, cursor).await?;
+    let holds = events.iter().filter(|event| {
+        let of_world = event.resource.resource == "secrets" && event.resource.namespace == world.namespace;
+        of_world && event.verb == "patch" && event.response_code < 300
+    });
+    ensure!(holds.count() > 0, "its Secret was never held");
+    let secrets = Api::<Secret>::namespaced(world.client.clone(), &world.namespace);
+    let name = format!("{}-bmc", world.hosts[0].name);
+    let is_free = |secret: Option<&Secret>| {
+        secret.is_some_and(|secret| {
+            !secret
+                .finalizers()
+                .iter()
+                .any(|one| one == keys::SECRET_FINALIZER)
+        })
+    };
+    let freed = tokio::time::timeout(LONG, await_condition(secrets, &name, is_free)).await;
+    freed.context("its Secret stays held")??;
     Ok(())
 }
 

@@ -8,9 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use bmc_simulator::{
-    BootSequence, Command, Event, Fault, Injection, IpmiFault, Power, RequestClass, Stage as BmcStage,
-};
+use bmc_simulator::{BootSequence, Command, Event, Fault, IpmiFault, Power, RequestClass, Stage as BmcStage};
 use harness::Cluster;
 use remediator_bmc::Protocol;
 use remediator_core::journal::Journal;
@@ -201,7 +199,8 @@ async fn outlives_its_bmc(
     let remediation = world.request(host, strategy()).await?;
     is_there(world, host, &remediation, moment).await?;
     is_away(host, protocol, how).await?;
-    comes_back(host).await
+    comes_back(host).await?;
+    leaves_nothing(world, host, &remediation).await
 }
 
 #[tokio::test]
@@ -232,7 +231,11 @@ async fn outlives_its_daemon(cluster: &Cluster, of: (Protocol, Moment)) -> Resul
     // What is awaited is that nothing happens.
     tokio::time::sleep(outage()).await;
     let _successor = api.start_daemon(DAEMON)?;
-    let came_back = comes_back(host).await;
+    let came_back = async {
+        comes_back(host).await?;
+        leaves_nothing(&world, host, &remediation).await
+    };
+    let came_back = came_back.await;
     // The judge waits for the API server, and would keep everybody else from going on.
     tokio::task::spawn_blocking(move || drop(world)).await?;
     came_back
@@ -259,6 +262,12 @@ async fn comes_back(host: &WorldHost) -> Result<()> {
     Ok(())
 }
 
+/// Its remediation has ended, and holds nothing on to its Node.
+async fn leaves_nothing(world: &World, host: &WorldHost, remediation: &str) -> Result<()> {
+    world.remediation_ended(remediation, LONG).await?;
+    world.is_untainted(host, LONG).await
+}
+
 /// The second power command, which is the power-on, is not answered, where that is the moment.
 fn power_on_is_unanswered(host: &WorldHost, (protocol, moment): (Protocol, Moment)) -> Result<()> {
     let unanswered = match protocol {
@@ -267,20 +276,8 @@ fn power_on_is_unanswered(host: &WorldHost, (protocol, moment): (Protocol, Momen
     };
     match moment {
         Moment::PoweringOn => Ok(host.bmc.inject(unanswered.skip(1))?),
-        Moment::Failed => Ok(host.bmc.inject(refused_on(protocol).skip(1))?),
+        Moment::Failed => host.refuses_power_after(1, protocol),
         Moment::PoweringOff | Moment::Fencing | Moment::Booting => Ok(()),
-    }
-}
-
-/// The BMC refuses to power the host on.
-fn refused_on(protocol: Protocol) -> Injection {
-    match protocol {
-        Protocol::Redfish => Fault::HttpStatus {
-            status: 503,
-            retry_after: None,
-        }
-        .on(RequestClass::Reset),
-        Protocol::Ipmi => Fault::Ipmi(IpmiFault::Busy).on(RequestClass::IpmiChassisControl),
     }
 }
 

@@ -82,6 +82,9 @@ pub(super) async fn run(setup: &Setup, plan: &Plan) -> Result<Outcome> {
     let namespace = setup.cluster.namespace("plan").await?;
     let prefix = setup.cluster.unique("plan");
     let world = World::named(&setup.cluster, namespace, prefix, vec![options]).await?;
+    if plan.scenario.holds_secrets() {
+        world::allow_holding_secrets(&world.client, &world.namespace).await?;
+    }
     let only = plan.scenario.only(&world);
     let api = ApiFront::start(&setup.cluster, Arc::clone(&stage), naming, Some(only.clone())).await?;
     let cursor = setup.cluster.audit_cursor()?;

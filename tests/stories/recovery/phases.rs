@@ -10,6 +10,9 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{Api, DeleteParams};
 use remediator_api::RemediationPolicy;
 use remediator_bmc::Protocol;
+use remediator_core::journal::Journal;
+use remediator_core::phase::Phase;
+use serde_json::json;
 use world::{HostOptions, World, WorldHost, objects};
 
 use super::shared::{put_back, secret_of, secrets};
@@ -90,6 +93,46 @@ async fn comes_back_from(name: &str, command: Command) -> Result<()> {
         .filter(|(_, (_, gone))| gone.is_none());
     for (host, _) in without_secret {
         put_back(&world, host).await?;
+    }
+    let on = world.hosts.iter().map(|host| is_on(&world, host));
+    futures::future::try_join_all(on).await?;
+    Ok(())
+}
+
+/// Hosts whose BMCs refuse to power them on until their remediations have failed.
+#[tokio::test]
+async fn a_host_comes_back_when_its_objects_go_after_its_remediation_has_failed() -> world::Outcome {
+    let cluster = &control_plane().await?;
+    let rows = PROTOCOLS.map(|protocol| GONE.map(|gone| (protocol, gone)));
+    let rows = rows.as_flattened();
+    let options = rows.iter().map(|(protocol, _)| HostOptions {
+        protocol: *protocol,
+        ..HostOptions::default()
+    });
+    let world = World::new(cluster, "lost-failed", options.collect()).await?;
+    for (host, (protocol, _)) in world.hosts.iter().zip(rows) {
+        host.refuses_power_after(1, *protocol)?;
+    }
+    world.health_check().await?;
+    let mut policy = world::daemon::policy_for(&["Redfish", "IPMI"]);
+    policy["triggers"] = json!({"deadlines": {"powerOn": "10s"}, "retries": {"attempts": 1}});
+    world::set_policy(&world.client, policy).await?;
+    let daemon = world::daemon::start(cluster, DAEMON, "info")?;
+    let lost = world.hosts.iter().zip(rows).map(async |(host, (_, gone))| {
+        let remediation = world.falls_silent_and_is_reported(host).await?;
+        let failed = |journal: &Journal| journal.phase == Phase::Failed;
+        world.remediation_until(&remediation, LONG, failed).await?;
+        lose(&world, host, *gone).await
+    });
+    futures::future::try_join_all(lost).await?;
+
+    daemon.kill().await?;
+    let _successor = world::daemon::start(cluster, DAEMON, "info")?;
+    for (host, (_, gone)) in world.hosts.iter().zip(rows) {
+        host.bmc.clear_faults();
+        if gone.is_none() {
+            put_back(&world, host).await?;
+        }
     }
     let on = world.hosts.iter().map(|host| is_on(&world, host));
     futures::future::try_join_all(on).await?;

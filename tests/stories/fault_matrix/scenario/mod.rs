@@ -190,6 +190,11 @@ impl Scenario {
         }
     }
 
+    /// Whether the daemon may hold the Secret of the BMC for as long as it needs it.
+    pub(super) fn holds_secrets(self) -> bool {
+        self == Self::Ipmi
+    }
+
     /// Who the daemon is to the API server that has the Node.
     pub(super) fn user(self) -> &'static str {
         if self == Self::Workload {

@@ -20,6 +20,10 @@ pub fn naming(request: &Request<Bytes>) -> Option<String> {
     if BESIDE.contains(&resource.as_str()) {
         return None;
     }
+    // Nobody waits for a Secret to be held.
+    if *request.method() == Method::PATCH && resource == "secrets" {
+        return None;
+    }
     if *request.method() == Method::GET {
         return has_name.then(|| format!("get-{resource}"));
     }
