@@ -47,7 +47,6 @@ PARTS = [
     # The build has linted (COMPILER); Cargo tells once more what it warned of.
     ("lints", "compiler", ["build"], "! cargo test --no-run --all-targets 2>&1 | grep -A 20 '^warning'"),
     ("without the proof", "compiler", ["build"], "tests/sabotage.sh build"),
-    ("licences", "compiler", [], "tests/licences.sh"),
     # Those that count requests count what is repeated on a busy machine, too: they have it alone.
     ("counting", "alone", ["build", "control plane", "definitions of others"],
      "cargo test --no-fail-fast --test counting -- --test-threads=1"),
@@ -60,12 +59,14 @@ PARTS = [
      "tests/units.sh rest"),
     ("demos", "others", ["build", "control plane", "definitions of others", "Ironic"], "tests/demos.sh"),
     ("conformance", "conformance", ["build", "tools of others"], "cargo run --quiet --bin simulator-conformance"),
-    ("sabotage", "conformance", ["without the proof", "control plane", "definitions of others"], "tests/sabotage.sh story"),
-    ("harness", "others", ["build", "control plane", "definitions of others"],
-     "tests/units.sh harness"),
-    ("explorations", "explorations", ["build"], "nice -n 19 tests/units.sh core"),
+    ("harness", "control planes", ["build", "control plane", "definitions of others"], "tests/units.sh harness"),
+    ("sabotage", "control planes", ["without the proof", "control plane", "definitions of others"],
+     "tests/sabotage.sh story"),
+    # What only computes takes what the stories leave, which mostly wait: the kernel lets it run when nobody else wants to.
+    ("licences", "computing", [], "chrt --idle 0 tests/licences.sh"),
+    ("explorations", "computing", ["build"], "tests/units.sh core"),
     # A share: `make mutants` runs all of them.
-    ("mutants", "explorations", ["build"], "nice -n 19 tests/mutants.py --share 1/100"),
+    ("mutants", "computing", ["build"], "chrt --idle 0 tests/mutants.py --share 1/100"),
 ]
 # Tracks that begin when all of these have ended, well or not: until then they would only slow each other down.
 AFTER = {
@@ -74,8 +75,8 @@ AFTER = {
     # Beside stories they would starve, and these.
     "others": {"given", "fetched", "compiler", "alone", "stories"},
     "conformance": {"given", "fetched", "compiler", "alone", "stories"},
-    # Beside stories they would take what these need on slow processors, however nice they are. The others mostly wait.
-    "explorations": {"given", "fetched", "compiler", "alone", "stories"},
+    "control planes": {"given", "fetched", "compiler", "alone", "stories"},
+    "computing": {"given", "fetched", "compiler", "alone"},
 }
 
 

@@ -20,7 +20,7 @@ for line in sys.stdin:
 # Explorations compute all the time, and whatever runs beside them has deadlines: they take what the others leave. Cargo
 # does not, for others wait for its lock.
 priority=()
-[ "$half" = core ] && priority=(nice -n 19)
+[ "$half" = core ] && priority=(chrt --idle 0)
 # They tell how many states they went through, what came of the runs, and, last, how many states all of them were.
 output=()
 [ "$half" = core ] && output=(--show-output)
