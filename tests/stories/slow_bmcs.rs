@@ -5,15 +5,17 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use bmc_simulator::{Event, Fault, MachineSpec, RequestClass};
+use bmc_simulator::{Event, Fault, Injection, MachineSpec, RequestClass};
 use harness::Cluster;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use remediator_core::phase::{Phase, Reason};
 use serde_json::json;
 use world::pool::{self, Setting};
 use world::{HostOptions, World, conditions, objects};
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
-static SETTING: Setting = Setting::alone("slow BMCs").weighing(2).taking(60);
+static SETTING: Setting = Setting::alone("slow BMCs").weighing(2).taking(90);
+const LONG: Duration = Duration::from_mins(2);
 
 async fn control_plane() -> Result<Cluster> {
     pool::lease(&SETTING).await
@@ -80,38 +82,51 @@ async fn four_hosts_behind_one_slow_bmc_are_all_power_cycled() -> world::Outcome
     Ok(())
 }
 
+/// How long such a BMC takes, and for what; nothing is everything.
+const TOO_SLOW: [(u64, Option<RequestClass>); 3] =
+    [(8, Some(RequestClass::SystemGet)), (5, None), (12, None)];
+
 #[tokio::test]
-async fn a_host_whose_bmc_is_too_slow_is_not_ready_and_not_powered_off() -> world::Outcome {
+async fn hosts_whose_bmcs_are_too_slow_are_not_ready_and_not_powered_off() -> world::Outcome {
     let cluster = &control_plane().await?;
-    let slow = Fault::SlowAnswer {
-        by: Duration::from_secs(8),
-    };
-    let host = HostOptions {
-        simulated: Box::new(move |spec| spec.fault(slow.clone().on(RequestClass::SystemGet))),
-        ..HostOptions::default()
-    };
-    let world = World::new(cluster, "slow-bmc", vec![host]).await?;
+    let options = TOO_SLOW.map(|(seconds, class)| {
+        let by = Duration::from_secs(seconds);
+        let slow = Injection::from(Fault::SlowAnswer { by });
+        let slow = class.map_or(slow.clone(), |class| slow.on(class));
+        HostOptions {
+            simulated: Box::new(move |spec| spec.fault(slow.clone())),
+            ..HostOptions::default()
+        }
+    });
+    let world = World::new(cluster, "slow-bmc", options.into()).await?;
     world.health_check().await?;
     let policy = json!({"bmc": {"allowedNetworks": ["127.0.0.0/8"], "readiness": {"interval": "10s"}}});
     world::set_policy(&world.client, policy).await?;
     let _daemon = world::start_daemon(cluster, Path::new(DAEMON))?;
-    let (name, remediation) = (world.hosts[0].name.clone(), world.hosts[0].remediation());
 
-    let endpoints = objects::ours(&world, "BMCEndpoint");
-    let told = |condition: &k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition| {
-        condition.status == "False" && condition.reason == Reason::BmcTooSlow.as_str()
-    };
-    conditions::until(endpoints, &name, "Ready", Duration::from_mins(2), told).await?;
+    let are_told = world.hosts.iter().map(async |host| {
+        let told = |condition: &Condition| {
+            condition.status == "False" && condition.reason == Reason::BmcTooSlow.as_str()
+        };
+        let endpoints = objects::ours(&world, "BMCEndpoint");
+        conditions::until(endpoints, &host.name, "Ready", LONG, told).await
+    });
+    futures::future::try_join_all(are_told).await?;
     all_die(&world).await?;
-    world
-        .remediation_waits(&remediation, Reason::BmcTooSlow.as_str())
-        .await?;
+    for host in &world.hosts {
+        let remediation = host.remediation();
+        world
+            .remediation_waits(&remediation, Reason::BmcTooSlow.as_str())
+            .await?;
+    }
 
-    let journal = world.hosts[0].bmc.journal();
-    let commands = journal
-        .iter()
-        .filter(|entry| matches!(entry.event, Event::Command { .. }));
-    assert_eq!(commands.count(), 0);
-    assert_eq!(world.hosts[0].transitions(), (0, 0));
+    for host in &world.hosts {
+        let journal = host.bmc.journal();
+        let commands = journal
+            .iter()
+            .filter(|entry| matches!(entry.event, Event::Command { .. }));
+        assert_eq!(commands.count(), 0, "{}", host.name);
+        assert_eq!(host.transitions(), (0, 0), "{}", host.name);
+    }
     Ok(())
 }
