@@ -1,7 +1,7 @@
 //! How the shell of the tests carries out observations and effects, and what goes wrong.
 
 use super::fallback::WHY;
-use super::shell::{API_LATENCY, BMC_LATENCY, Fault, Sim, is_storm, millis, unreachable};
+use super::shell::{API_LATENCY, BMC_LATENCY, Fault, Sim, is_storm, millis, no_secret, unreachable};
 
 use super::world::at;
 use crate::brakes::{Claim, Fleet};
@@ -110,6 +110,10 @@ impl Sim {
         };
         self.pass(self.world.bmc.latency);
         let ended = at(self.world.now);
+        if !self.world.bmc.has_secret {
+            self.observed.note_own_failure(ended, no_secret());
+            return;
+        }
         if fault == Fault::Refused || !self.world.bmc.reachable {
             self.observed.note_read_failure(ended, unreachable());
             return;
@@ -225,7 +229,7 @@ impl Sim {
         let lost = matches!(
             fault,
             Fault::CommandLost | Fault::Refused | Fault::TaskFails { obeyed: false }
-        ) || !self.world.bmc.reachable;
+        ) || !self.world.bmc.is_there();
         let failed = matches!(fault, Fault::TaskFails { .. });
         self.world.bmc.failed_to = failed.then_some(verb == Verb::PowerOn);
         if !lost {
@@ -257,7 +261,7 @@ impl Sim {
             | Fault::TaskFails { .. }
             | Fault::Says(_)
             | Fault::AnotherHost => {
-                if self.world.bmc.reachable {
+                if self.world.bmc.is_there() {
                     Ok(CommandAnswer::Accepted)
                 } else {
                     unanswered(CommandCame::NotSent)

@@ -185,13 +185,14 @@ impl Explorer {
     }
 }
 
-/// Whether the host gets its power back once the BMC answers and obeys and this process leads: a minute after that, and
+/// Whether the host gets its power back once the BMC answers and obeys, its Secret is there and this process leads: a minute after that, and
 /// the time of one power-on. Where the BMC acknowledged and did nothing, the pauses are longer. An owner that was asked to
 /// replace the Machine, and has taken it away, decides about its host.
 fn comes_back(sim: &Sim) -> bool {
     let mut sim = sim.clone();
     let soon = if sim.world.bmc.obeys_on { 80_000 } else { 330_000 };
     sim.world.bmc.reachable = true;
+    sim.world.bmc.has_secret = true;
     sim.world.bmc.obeys_on = true;
     sim.leads = true;
     let end = sim.world.now + soon;
@@ -207,6 +208,7 @@ fn comes_back(sim: &Sim) -> bool {
 fn ends_well_when_repaired(sim: &Sim) -> bool {
     let mut sim = sim.clone();
     sim.world.bmc.reachable = true;
+    sim.world.bmc.has_secret = true;
     sim.world.bmc.obeys_off = true;
     sim.world.bmc.obeys_on = true;
     sim.world.host.boots_well = true;

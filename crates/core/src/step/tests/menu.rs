@@ -79,6 +79,7 @@ pub(super) enum Event {
     HealthChecksDeleted,
     NodeDeleted,
     EndpointDeleted,
+    SecretDeleted,
 }
 
 /// How many of the events are not deletions.
@@ -87,7 +88,7 @@ const COMMON: usize = 19;
 /// For how long (ms) somebody else keeps a host off.
 pub(super) const KEPT_OFF: i64 = 200_000;
 
-const EVENTS: [Event; 23] = [
+const EVENTS: [Event; 24] = [
     Event::HostComesOn,
     Event::NodeReportsAgain,
     Event::RemediationDeleted,
@@ -111,6 +112,7 @@ const EVENTS: [Event; 23] = [
     Event::HealthChecksDeleted,
     Event::NodeDeleted,
     Event::EndpointDeleted,
+    Event::SecretDeleted,
 ];
 
 impl Event {
@@ -155,6 +157,7 @@ impl Event {
             Self::HealthChecksDeleted => !sim.world.objects.health_checks.is_empty(),
             Self::NodeDeleted => sim.world.node().is_some() && !sim.world.host.on,
             Self::EndpointDeleted => sim.host.is_ok(),
+            Self::SecretDeleted => sim.world.bmc.has_secret,
         }
     }
 
@@ -199,6 +202,7 @@ impl Event {
             Self::EndpointDeleted => {
                 sim.host = Err(Obstacle::new(Reason::HostNotFound, "no BMCEndpoint"));
             }
+            Self::SecretDeleted => sim.world.bmc.has_secret = false,
         }
     }
 }

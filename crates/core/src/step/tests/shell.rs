@@ -569,6 +569,10 @@ pub(super) fn unreachable() -> Obstacle {
     Obstacle::new(Reason::BmcUnreachable, "no route to the BMC")
 }
 
+pub(super) fn no_secret() -> Obstacle {
+    Obstacle::new(Reason::BmcCredentialsMissing, "the Secret is gone")
+}
+
 pub(super) fn millis(time: jiff::Timestamp) -> i64 {
     time.as_millisecond() - at(0).as_millisecond()
 }

@@ -76,6 +76,8 @@ pub(super) enum Says {
 #[derive(Clone, Debug)]
 pub(super) struct Bmc {
     pub(super) reachable: bool,
+    /// Whether there is the Secret without which it cannot be asked.
+    pub(super) has_secret: bool,
     pub(super) reachable_since: i64,
     pub(super) uuid: Option<String>,
     pub(super) system: String,
@@ -89,6 +91,13 @@ pub(super) struct Bmc {
     pub(super) obeys_on: bool,
     /// What the last command wanted whose task failed, true being On.
     pub(super) failed_to: Option<bool>,
+}
+
+impl Bmc {
+    /// Whether it answers this process.
+    pub(super) fn is_there(&self) -> bool {
+        self.reachable && self.has_secret
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -139,6 +148,7 @@ impl World {
             },
             bmc: Bmc {
                 reachable: true,
+                has_secret: true,
                 reachable_since: -3_600_000,
                 uuid: Some(UUID.to_owned()),
                 system: SYSTEM.to_owned(),
