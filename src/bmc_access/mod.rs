@@ -10,6 +10,7 @@ pub(crate) mod conversation;
 pub(crate) mod host;
 pub(crate) mod journalled;
 pub(crate) mod login;
+pub(crate) mod opening;
 pub(crate) mod rejected_credentials;
 mod secret_holds;
 

@@ -9,8 +9,9 @@ use remediator_core::readiness::schedule::HostKey;
 use remediator_core::readiness::{FoundHost, found_host, judge, off_is_believable};
 
 use crate::api_call::ShellError;
-use crate::bmc_access::conversation::{Asker, Conversation};
+use crate::bmc_access::conversation::Conversation;
 use crate::bmc_access::host::ResolvedHost;
+use crate::bmc_access::opening::Asker;
 use crate::readiness::check::{Subject, UNDER_WAY, is_under_way};
 use crate::readiness::state::Readiness;
 use crate::snapshot::live;

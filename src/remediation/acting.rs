@@ -106,7 +106,7 @@ impl Acting<'_> {
         };
         // What is found of an earlier write must not make this one unsent.
         memory.unanswered = None;
-        let answer = match &mut memory.conversation {
+        let answer = match memory.trusted_conversation() {
             Some(conversation) => {
                 self.take_host();
                 conversation.command(&self.context.bmc, verb, in_time).await
@@ -162,7 +162,7 @@ impl Acting<'_> {
             return Some(Err(not_sent(obstacle)));
         }
         let in_time = self.until(not_after);
-        match (&mut memory.conversation, verb, in_time) {
+        match (memory.trusted_conversation(), verb, in_time) {
             (Some(_), Verb::PowerOff, _) => None,
             (Some(conversation), Verb::PowerOn, Some(in_time)) => {
                 self.take_host();

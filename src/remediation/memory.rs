@@ -105,6 +105,11 @@ impl Memory {
         self.end_conversation().await;
     }
 
+    /// The conversation in which a command may be sent: none whose last read failed.
+    pub(crate) fn trusted_conversation(&mut self) -> Option<&mut Conversation> {
+        self.conversation.as_mut().filter(|_| !self.is_doubted)
+    }
+
     /// Ends the conversation with the BMC, if there is one.
     pub(crate) async fn end_conversation(&mut self) {
         self.is_doubted = false;

@@ -17,6 +17,7 @@ pub(crate) mod memory;
 pub(crate) mod node_lease;
 pub(crate) mod node_reads;
 pub(crate) mod observing;
+pub(crate) mod power_reads;
 pub(crate) mod reconcile;
 pub(crate) mod retry;
 pub(crate) mod sessions;

@@ -110,6 +110,7 @@ async fn to_rest(
             .await;
         watching.end(memory);
         let (resolved, admission) = looked?;
+        unlisted::forgive(context, memory);
         let (now, jumps) = context.sources.clock.moment();
         memory.notice_jumps(jumps);
         memory.observed.taken_up.get_or_insert(now);
@@ -157,7 +158,7 @@ async fn to_rest(
             // As one that was refused: meanwhile the power has its turn.
             let (detail, versions) = (unlisted::NOT_YET.to_owned(), facts.objects.versions());
             memory.observed.note_write_failure(now, detail, versions);
-            return Ok(Action::requeue(LOOK_AGAIN_WITHOUT_LEAD));
+            continue;
         }
         if is_gone(&act) {
             externally_remediated::take_back(context, &remediation).await;

@@ -75,6 +75,14 @@ pub(crate) fn may_act(context: &Remediator, act: &Act) -> bool {
     context.is_all_listed() || brings_back(act)
 }
 
+/// What waited for the lists need not wait any longer.
+pub(crate) fn forgive(context: &Remediator, memory: &mut Memory) {
+    if context.is_all_listed() {
+        let failure = &mut memory.observed.write_failure;
+        failure.take_if(|failure| failure.detail == NOT_YET);
+    }
+}
+
 fn brings_back(act: &Act) -> bool {
     match act {
         Act::Observe(observation) => match observation {

@@ -278,7 +278,7 @@ impl BmcError {
         }
     }
 
-    /// Whether it came before a command was sent. A login that is rejected is before it, also where it comes with it.
+    /// Whether it came before a command was sent. What rejects a login answers no command.
     fn was_before_the_command(&self) -> bool {
         match self {
             Self::Unresolvable { .. }

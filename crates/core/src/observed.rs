@@ -17,7 +17,7 @@ use crate::keep_newest;
 /// Power reads kept; enough for any proof.
 const READS_KEPT: usize = 16;
 
-/// For how long the word of a BMC that says neither On nor Off is waited for.
+/// For how long the word of a BMC that says neither On nor Off is waited for: longer than a command may come late.
 const NEITHER_FOR: SignedDuration = SignedDuration::from_mins(1);
 
 /// What a failure on our side counts as, in failures in a row: a pause of 20 s while nothing is begun.
@@ -275,10 +275,11 @@ impl Observed {
         Some((slow.len(), slow.into_iter().min()?))
     }
 
-    /// Since when the BMC has said neither On nor Off, where that is so long that a host which may be off is told to go on
-    /// all the same: one that is on takes no harm.
-    pub fn neither_for_long(&self, now: Timestamp) -> Option<Timestamp> {
-        let neither = |read: &&PowerRead| !matches!(read.power, PowerState::On | PowerState::Off);
+    /// Since when the BMC has said neither On nor Off to reads from a time on, where that is so long that a host which may
+    /// be off is told to go on all the same: one that is on takes no harm.
+    pub fn neither_for_long(&self, from: Timestamp, now: Timestamp) -> Option<Timestamp> {
+        let neither =
+            |read: &&PowerRead| read.began >= from && !matches!(read.power, PowerState::On | PowerState::Off);
         let first = self.reads.iter().rev().take_while(neither).last()?;
         (now.duration_since(first.began) >= NEITHER_FOR).then_some(first.began)
     }

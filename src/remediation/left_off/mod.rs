@@ -11,7 +11,7 @@ use remediator_api::target_ref::to_bring_back;
 use remediator_bmc::Until;
 use remediator_core::admission::Reply;
 use remediator_core::facts::Obstacle;
-use remediator_core::journal::{Journal, Verb};
+use remediator_core::journal::{Intent, Journal, Subject, Verb};
 use remediator_core::manual::{Manual, Next};
 use remediator_core::observed::PowerRead;
 use remediator_core::phase::Phase;
@@ -102,6 +102,14 @@ fn may_be_off(journal: &Journal) -> bool {
         )
 }
 
+/// A power-on of a host, without an end. Not every read names the host.
+fn power_on(subject: &Subject, read: PowerRead, now: Timestamp) -> Manual {
+    let uuid = read
+        .uuid
+        .or_else(|| Some(subject.at_bmc().system_uuid.to_owned()));
+    Manual::new(Verb::PowerOn, &PowerRead { uuid, ..read }, now, Timestamp::MAX)
+}
+
 async fn until_on(
     context: &Remediator,
     remediation: &PowerCycleRemediation,
@@ -162,16 +170,15 @@ impl Recovery<'_> {
                 command.note_read(read);
                 command
             }
-            (command @ None, PowerState::Off) => {
-                command.insert(Manual::new(Verb::PowerOn, &read, now, Timestamp::MAX))
-            }
+            (command @ None, PowerState::Off) => command.insert(power_on(subject, read, now)),
             (None, PowerState::On) if is_settled(journal, &read) => return After::Over("it is on"),
             (None, PowerState::On) => return After::Pause,
             (command @ None, PowerState::PoweringOn | PowerState::PoweringOff | PowerState::Unknown) => {
-                if memory.observed.neither_for_long(now).is_none() {
+                let sent = journal.intent.as_ref().map_or(Timestamp::MIN, Intent::last_sent);
+                if memory.observed.neither_for_long(sent, now).is_none() {
                     return After::Pause;
                 }
-                command.insert(Manual::new(Verb::PowerOn, &read, now, Timestamp::MAX))
+                command.insert(power_on(subject, read, now))
             }
         };
         match command.next(now) {

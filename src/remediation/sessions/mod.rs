@@ -11,12 +11,13 @@ use remediator_core::facts::Facts;
 use remediator_core::journal::Journal;
 use tokio::time::{Instant, timeout_at};
 
-use crate::bmc_access::conversation::{Asker, Conversation};
+use crate::bmc_access::conversation::Conversation;
 use crate::bmc_access::host::ResolvedHost;
 use crate::bmc_access::journalled;
+use crate::bmc_access::opening::Asker;
 use crate::remediation::Remediator;
 use crate::remediation::memory::{Memories, Memory};
-use crate::remediation::observing::expected_uuid;
+use crate::remediation::power_reads::expected_uuid;
 
 /// The longest that ending a predecessor's session may hold up its remediation.
 const LEFT_SESSION_DEADLINE: Duration = Duration::from_secs(10);

@@ -102,7 +102,11 @@ impl Redfish {
                 self.control = None;
                 refused(Refusal::SessionEnded, text)
             }
-            401 => Err(self.reject(answer)),
+            // The next read says that the login is rejected. This is what came for a command, which was sent.
+            401 => {
+                self.reject(answer);
+                refused(Refusal::Unsupported, text)
+            }
             409 => Ok(CommandAnswer::AlreadyThereOrConflict { text }),
             // A gateway in front of the BMC gave up on it; the BMC may still have acted.
             502 | 504 => Err(BmcError::UnknownOutcome(text)),

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -165,6 +165,16 @@ pub struct Intent {
     /// the command is not sent once more by each successor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acknowledged: Option<Timestamp>,
+}
+
+/// How long after its intent was journalled a command may be sent.
+pub(crate) const INTENT_LIFETIME: SignedDuration = SignedDuration::from_secs(10);
+
+impl Intent {
+    /// When it may have been sent last, by whichever process; a clock may have been wrong when that was decided.
+    pub fn last_sent(&self) -> Timestamp {
+        self.not_after.min(after(self.journalled, INTENT_LIFETIME))
+    }
 }
 
 /// The proof of Off.

@@ -2,9 +2,9 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{INTENT_LIFETIME, Next, Step, after};
+use super::{Next, Step, after};
 use crate::decision::Observation;
-use crate::journal::Release;
+use crate::journal::{Intent, Release};
 
 /// Time for evictions to start after the release, before the first look at what is left.
 const EVICTION_START: SignedDuration = SignedDuration::from_secs(2);
@@ -72,9 +72,7 @@ impl Step<'_> {
     /// been sent by both, and may still go out.
     pub(super) fn off_long_enough(&self, off_since: Timestamp) -> Timestamp {
         let intent = self.journal.intent.as_ref().filter(|intent| intent.sends > 1);
-        let last_command = intent.map_or(Timestamp::MIN, |intent| {
-            intent.not_after.min(after(intent.journalled, INTENT_LIFETIME))
-        });
+        let last_command = intent.map_or(Timestamp::MIN, Intent::last_sent);
         after(off_since, MINIMUM_OFF).max(last_command)
     }
 

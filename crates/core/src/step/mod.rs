@@ -37,7 +37,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::decision::{Act, Decision, Effect, Observation};
 use super::facts::{Facts, LiveCheck, Obstacle};
-use super::journal::Journal;
+use super::journal::{INTENT_LIFETIME, Journal};
 use super::phase::{Phase, Reason};
 use super::strategy::Strategy;
 use super::{after, doubling};
@@ -46,9 +46,6 @@ pub use watching::watch_due;
 
 /// How often something that waits for a change elsewhere looks again, in case it missed the change.
 const RECHECK: SignedDuration = SignedDuration::from_secs(30);
-
-/// How long a journalled command may still be sent.
-const INTENT_LIFETIME: SignedDuration = SignedDuration::from_secs(10);
 
 /// Pause before a write that the API server refused is tried again.
 const WRITE_RETRY: SignedDuration = SignedDuration::from_secs(1);

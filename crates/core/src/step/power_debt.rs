@@ -64,7 +64,7 @@ impl Step<'_> {
             ),
             (None, PowerState::PoweringOn | PowerState::PoweringOff | PowerState::Unknown) => {
                 // In other phases what comes next sends it; a person who is asked about the power is not forestalled.
-                let long = self.facts.observed.neither_for_long(self.now);
+                let long = self.facts.observed.neither_for_long(intent.last_sent(), self.now);
                 if let Some(since) = long.filter(|_| self.journal.phase == Phase::Failed) {
                     return self.power_on_again(&intent, read, since, limit);
                 }

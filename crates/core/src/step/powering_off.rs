@@ -28,6 +28,9 @@ const LIST_AGE: SignedDuration = SignedDuration::from_secs(8);
 /// then.
 const IN_VAIN_FOR: SignedDuration = SignedDuration::from_secs(30);
 
+/// Looks that fail in a row until no more are waited for.
+const FAILED_LOOKS: u32 = 3;
+
 /// Distance of live checks when the API server is too slow for a fresh one.
 pub(super) const LIVE_CHECK_PACE: SignedDuration = SignedDuration::from_secs(4);
 
@@ -118,7 +121,8 @@ impl Step<'_> {
     /// A host that is off already is not kept off for looks that fail.
     fn without_live_check(&mut self, intent: &Intent, next: Next) -> Next {
         let failed = self.facts.observed.write_failure.as_ref();
-        let failed = failed.filter(|failed| failed.at >= intent.journalled);
+        let failed =
+            failed.filter(|failed| failed.at >= intent.journalled && failed.consecutive >= FAILED_LOOKS);
         let Some(failed) = failed.filter(|_| self.keeps_off_in_vain(intent)) else {
             return next;
         };

@@ -132,7 +132,7 @@ async fn answers_to_commands_are_told_apart() {
         (504, "<html></html>".to_owned(), "BmcOutcomeUnknown"),
         (307, String::new(), "BmcRedirected"),
         (403, String::new(), "BmcForbidden"),
-        (401, String::new(), "BmcCredentialsRejected"),
+        (401, String::new(), "Unsupported"),
     ] {
         let inner = well_behaved();
         let shown = body.clone();

@@ -190,7 +190,11 @@ impl Explorer {
 /// replace the Machine, and has taken it away, decides about its host.
 fn comes_back(sim: &Sim) -> bool {
     let mut sim = sim.clone();
-    let soon = if sim.world.bmc.obeys_on { 80_000 } else { 330_000 };
+    let mut soon = if sim.world.bmc.obeys_on { 80_000 } else { 330_000 };
+    if matches!(sim.journal.phase, Phase::PoweringOff | Phase::Fencing) {
+        // What is released is waited for.
+        soon += strategy().deadlines.fencing.as_secs() * 1_000;
+    }
     sim.world.bmc.reachable = true;
     sim.world.bmc.has_secret = true;
     sim.world.bmc.obeys_on = true;
