@@ -25,6 +25,8 @@ WHY = 8
 SLOWEST = 10
 # How long a test took, as libtest tells it (tests/units.sh), and a tool of others, as simulator-conformance does.
 TEST_TOOK = re.compile(r"test (\S+).* \.\.\. \w+ <([0-9.]+)s>")
+# How many states were explored (tests/units.sh), and of how many plans the fault matrix ran how many.
+COUNTED = re.compile(r"explored: |\S.*: \d+ calls; ")
 TOOL_TOOK = re.compile(r"(\S.*\S) +\d+ +\d+ +\d+ +([0-9.]+)$")
 
 # Clippy's driver is the compiler with Clippy's lints: what is tested is linted while it is built, and not a second time.
@@ -54,7 +56,7 @@ PARTS = [
     # a control plane takes two minutes to start, and what a story waits for comes too late.
     ("stories", "stories",
      ["build", "control plane", "definitions of others", "sushy-emulator", "Ironic", "tools for deploy"],
-     "cargo test --no-fail-fast --test stories -- --test-threads=1000"),
+     "cargo test --no-fail-fast --test stories -- --test-threads=1000 --show-output"),
     ("units", "others", ["build", "tools of others", "IPMI BMCs of others", "tools for deploy", "promtool"],
      "tests/units.sh rest"),
     ("demos", "others", ["build", "control plane", "definitions of others", "Ironic"], "tests/demos.sh"),
@@ -177,6 +179,13 @@ def slowest():
     return sorted(((seconds, name) for name, seconds in took.items()), reverse=True)[:SLOWEST]
 
 
+def counts():
+    """What parts say of how much they went through."""
+    for part in ("explorations", "stories"):
+        lines = log_of(part).read_text(errors="replace").splitlines() if log_of(part).exists() else []
+        yield from (line[:COLUMNS] for line in lines if COUNTED.match(line))
+
+
 def main():
     """Runs all parts. Answers the exit status."""
     LOGS.mkdir(parents=True, exist_ok=True)
@@ -198,6 +207,9 @@ def main():
     print("\nthe slowest tests:")
     for seconds, name in slowest():
         print(f"{seconds:6.1f} s  {name}")
+    print("\nhow much was gone through:")
+    for line in counts():
+        print(line)
     for part in failed:
         reasons(part)
     if failed:
