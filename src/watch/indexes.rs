@@ -304,12 +304,20 @@ fn of_brakes(remediation: &PowerCycleRemediation, journal: &Journal) -> Vec<Reme
 }
 
 /// When the power-offs of a remediation were begun, the newest first. What was taken back before it was sent is no
-/// attempt.
+/// attempt. A host that is being held is being powered off.
 pub(crate) fn power_offs(journal: &Journal) -> impl Iterator<Item = Timestamp> {
     let attempts = usize::try_from(journal.attempt).unwrap_or(0);
     let begun = journal.timeline.iter().rev();
     let begun = begun.filter(|entry| entry.phase == Phase::PoweringOff);
-    begun.take(attempts).map(|entry| entry.at)
+    let newest = journal
+        .timeline
+        .last()
+        .filter(|_| journal.phase == Phase::Holding);
+    newest
+        .into_iter()
+        .chain(begun)
+        .take(attempts)
+        .map(|entry| entry.at)
 }
 
 /// When a remediation failed whose host may not have returned, also if it is still brought back, and whoever has taken

@@ -111,6 +111,42 @@ async fn who_is_between_two_attempts_waits_for_none_that_is() {
     assert_eq!(counted("machine-4-2"), (2, 1), "itself is not beside itself");
 }
 
+/// metal3 powers it off while it is held.
+#[tokio::test]
+async fn a_host_that_is_being_held_counts_as_powered_off() {
+    let mut daemon = Daemon::among(20).await;
+    let mut held = attempted(4, "Holding", 60);
+    held["status"]["timeline"][0]["phase"] = json!("Holding");
+    apply(&mut daemon.writers.remediations, held.clone());
+    assert_eq!(daemon.beside("machine-1-2").power_offs.len(), 1);
+    assert_eq!(daemon.beside("machine-4-2").power_offs.len(), 0, "itself");
+
+    // It was taken back before anything was sent.
+    held["status"]["phase"] = json!("Pending");
+    apply(&mut daemon.writers.remediations, held);
+    assert_eq!(daemon.beside("machine-1-2").power_offs.len(), 0);
+}
+
+#[tokio::test]
+async fn a_clock_that_is_set_back_makes_no_start_and_no_storm_last_longer() {
+    let daemon = Daemon::among(20).await;
+    let now = daemon.parts.remediator.sources.clock.now();
+    let ahead = now.checked_add(SignedDuration::from_hours(8)).unwrap();
+    let admitted = &daemon.parts.remediator.admitted;
+    admitted.watched_from(ahead);
+    let fleet = daemon.beside("machine-1-2");
+    let since = fleet.watched_since.expect("it watches");
+    assert!(
+        since < now.checked_add(SignedDuration::from_mins(1)).unwrap(),
+        "{since}"
+    );
+    assert_eq!(
+        daemon.beside("machine-1-2").watched_since,
+        Some(since),
+        "it stays there"
+    );
+}
+
 #[tokio::test]
 async fn power_offs_count_though_their_remediation_is_deleted_and_not_when_they_are_taken_back() {
     let mut daemon = Daemon::among(20).await;
@@ -147,10 +183,45 @@ async fn a_host_that_did_not_return_holds_no_slot_and_counts_as_failed() {
     failed["status"]["intent"] = json!({
         "verb": "PowerOn", "sends": 3, "journalled": Timestamp::now(), "notAfter": Timestamp::now(), "epoch": 1,
     });
-    apply(&mut daemon.writers.remediations, failed);
+    apply(&mut daemon.writers.remediations, failed.clone());
     let after = daemon.beside("machine-1-2");
     assert_eq!(after.begun, before.begun);
     assert_eq!(after.failed.len(), before.failed.len() + 1);
+
+    // Whoever asks for one host again and again holds up the others no more than by one.
+    failed["metadata"]["name"] = json!("machine-4-again");
+    failed["metadata"]["uid"] = json!("of-machine-4-again");
+    apply(&mut daemon.writers.remediations, failed);
+    let again = daemon.beside("machine-1-2");
+    assert_eq!(again.failed.len(), before.failed.len() + 1, "it is one host");
+}
+
+/// Else firmware that never comes up would have the Machines of the whole fleet replaced.
+#[tokio::test]
+async fn a_host_that_did_not_return_counts_also_when_its_machine_was_replaced() {
+    let mut daemon = Daemon::among(20).await;
+    let before = daemon.beside("machine-1-2").failed.len();
+    for (host, done, counted) in [(4, None, 0), (5, Some(Timestamp::now()), 1)] {
+        let mut failed = attempted(host, "Failed", 60);
+        failed["status"]["escalation"] = json!({
+            "kind": "MachineDeletion", "failure": "BootDeadlineExceeded", "decided": Timestamp::now(),
+            "heldUpSince": Timestamp::now(), "done": done,
+        });
+        apply(&mut daemon.writers.remediations, failed.clone());
+        assert_eq!(daemon.beside("machine-1-2").failed.len(), before + 1, "{host}");
+        delete(&mut daemon.writers.remediations, failed.clone());
+        let gone = serde_json::from_value(failed).unwrap();
+        daemon
+            .parts
+            .remediator
+            .admitted
+            .note_gone(&gone, Timestamp::now());
+        assert_eq!(
+            daemon.beside("machine-1-2").failed.len(),
+            before + counted,
+            "{host}"
+        );
+    }
 }
 
 #[tokio::test]

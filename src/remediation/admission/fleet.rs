@@ -42,6 +42,7 @@ pub(super) fn fleet(
     held: &mut Held,
 ) -> Fleet {
     let now = sources.clock.now();
+    held.bring_back(now);
     let cluster = cluster_of_nodes(nodes);
     if let Some(own) = own {
         held.clusters.insert(own.uid.clone(), cluster.clone());
@@ -278,7 +279,8 @@ impl<'a> Others<'a> {
                     continue;
                 };
                 // The attempt that is asked about is not an earlier one.
-                let is_asked = self.is_own(one) && journal.phase == Phase::PoweringOff;
+                let is_begun = matches!(journal.phase, Phase::Holding | Phase::PoweringOff);
+                let is_asked = self.is_own(one) && is_begun;
                 let begun = power_offs(journal).skip(usize::from(is_asked));
                 found.insert(one.uid(), begun.filter(|at| *at >= from).collect::<Vec<_>>());
             }
@@ -289,22 +291,35 @@ impl<'a> Others<'a> {
         there.chain(gone.map(|sent| sent.at)).collect()
     }
 
-    /// Those whose host did not return. Who was taken back watches its Node no more: whether that is back is seen here.
+    /// When each host that did not return failed last. Who was taken back watches its Node no more: whether that is back is
+    /// seen here.
     fn failed(&self, now: Timestamp, nodes: &NodeCluster) -> Vec<Timestamp> {
         let is_back = |one: &PowerCycleRemediation| {
             let is_watched = matches!(stage(one), Stage::Failed(_) | Stage::Begun);
             !is_watched && begun(one).is_some_and(|subject| has_rebooted(nodes, subject))
         };
+        let is_here = |cluster: &OfCluster| self.names.contains(cluster);
         let from = now.saturating_sub(FAILED_FOR).unwrap_or(Timestamp::MIN);
-        let mut found = Vec::new();
+        let replaced = self.held.replaced.iter();
+        let replaced = replaced.filter(|one| one.at >= from && is_here(&one.cluster));
+        let replaced = replaced.filter(|one| !has_rebooted(nodes, &one.subject));
+        let mut found: BTreeMap<String, Timestamp> = replaced
+            .map(|one| (host_of(Some(&one.subject), &one.uid), one.at))
+            .collect();
         for span in spans(from, now) {
             let others = self.by(&RemediationIndex::Failed(span));
-            let here =
-                readable(&others).filter(|one| !self.is_own(one) && self.names.contains(&cluster_of(one)));
+            let here = readable(&others).filter(|one| !self.is_own(one) && is_here(&cluster_of(one)));
             let missed = here.filter(|one| !is_back(one));
-            found.extend(missed.filter_map(|one| failed_at(one.journal()?)));
+            for one in missed {
+                let Some(at) = one.journal().and_then(failed_at) else {
+                    continue;
+                };
+                let host = host_of(begun(one), &one.uid().unwrap_or_default());
+                let newest = found.entry(host).or_insert(at);
+                *newest = at.max(*newest);
+            }
         }
-        found
+        found.into_values().collect()
     }
 
     /// The Nodes of those that act or were admitted.
@@ -317,4 +332,13 @@ impl<'a> Others<'a> {
         let admitted = admitted.iter().filter_map(|keys| node_of(keys));
         nodes.into_iter().chain(admitted.map(ToOwned::to_owned)).collect()
     }
+}
+
+/// By what a host is told from others: its system UUID, else the remediation.
+fn host_of(subject: Option<&Subject>, remediation: &str) -> String {
+    let uuid = subject.and_then(Subject::uuid);
+    uuid.map_or_else(
+        || remediation.to_owned(),
+        |uuid| uuid.in_either_order().to_string(),
+    )
 }

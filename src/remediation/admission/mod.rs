@@ -207,6 +207,7 @@ impl Admitted {
         });
         let of_journal: Vec<_> = of_journal.filter(|sent| sent.is_young(now)).collect();
         let mut held = self.lock();
+        held.note_replaced(remediation, now);
         let known = held.sent.iter().filter(|sent| sent.uid == uid).count();
         if of_journal.len() > known {
             held.sent.retain(|sent| sent.uid != uid && sent.is_young(now));
