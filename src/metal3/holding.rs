@@ -19,8 +19,6 @@ use crate::metal3::Provider;
 const HARD: &str = r#"{"mode":"hard","force":false}"#;
 /// The same for baremetal-operator, and a change that it sees.
 const HARD_AGAIN: &str = r#"{"force":false,"mode":"hard"}"#;
-/// A BareMetalHost that is deleted meanwhile is not forgotten without being deprovisioned.
-const DETACHED: &str = r#"{"deleteAction":"delay"}"#;
 
 /// Reads what a BareMetalHost says of our hold.
 ///
@@ -55,7 +53,7 @@ pub(crate) async fn write(
         HoldWrite::Hold => json!({ "labels": labels, "annotations": { &host.annotation: HARD } }),
         HoldWrite::Kick => json!({ "annotations": { &host.annotation: HARD_AGAIN } }),
         HoldWrite::Detach => json!({ "labels": labels, "annotations": {
-            keys::BARE_METAL_HOST_DETACHED: DETACHED, keys::DETACHED_FOR_ANNOTATION: host.annotation,
+            keys::BARE_METAL_HOST_DETACHED: keys::DETACHED_BY_US, keys::DETACHED_FOR_ANNOTATION: host.annotation,
         }}),
     };
     let hosts = hosts(metal3, namespace);
@@ -98,11 +96,12 @@ pub(crate) async fn release(
     if found.uid != host.uid || found.is_free() {
         return Ok(Lookup::Present(found.clone()));
     }
-    let mut annotations = Map::from_iter([(host.annotation.clone(), Value::Null)]);
-    if found.detaching {
-        let ours = [keys::BARE_METAL_HOST_DETACHED, keys::DETACHED_FOR_ANNOTATION];
-        annotations.extend(ours.map(|annotation| (annotation.to_owned(), Value::Null)));
-    }
+    let ours = [host.annotation.as_str(), keys::DETACHED_FOR_ANNOTATION];
+    let detached = found.detaching.then_some(keys::BARE_METAL_HOST_DETACHED);
+    let ours = ours.into_iter().chain(detached);
+    let annotations: Map<_, _> = ours
+        .map(|annotation| (annotation.to_owned(), Value::Null))
+        .collect();
     let change = json!({ "labels": { keys::HOLD_LABEL: null }, "annotations": annotations });
     let hosts = hosts(metal3, namespace);
     let version = Some(found.resource_version.as_str());

@@ -7,8 +7,9 @@ use std::time::Duration;
 use kube::ResourceExt as _;
 use remediator_api::PowerCycleRemediation;
 use remediator_core::decision::HeldHost;
-use remediator_core::facts::Obstacle;
+use remediator_core::facts::{Lookup, Obstacle};
 use remediator_core::metal3::annotation_of;
+use remediator_core::phase::Reason;
 
 use crate::api_call::ShellError;
 use crate::metal3::holding::{self, HeldFor};
@@ -60,6 +61,7 @@ pub(crate) async fn give_back_of(
 
 async fn look(context: &Remediator) -> Result<(), ShellError> {
     let metal3 = &context.sources.metal3;
+    let mut failed = None;
     for HeldFor {
         namespace,
         name,
@@ -77,8 +79,16 @@ async fn look(context: &Remediator) -> Result<(), ShellError> {
             uid,
             annotation: annotation_of(&remediation),
         };
-        holding::release(metal3, &namespace, &host).await?;
-        tracing::warn!(host = %host.name, %namespace, %remediation, "a deleted remediation held the BareMetalHost; it was given back");
+        // One that cannot be given back keeps none of the others.
+        match holding::release(metal3, &namespace, &host).await {
+            Ok(Lookup::Unreadable(why)) => {
+                failed = Some(Obstacle::new(Reason::HostUnreadable, why).into());
+            }
+            Ok(Lookup::Present(_) | Lookup::Absent) => {
+                tracing::warn!(host = %host.name, %namespace, %remediation, "a deleted remediation held the BareMetalHost; it was given back");
+            }
+            Err(error) => failed = Some(error),
+        }
     }
-    Ok(())
+    failed.map_or(Ok(()), Err)
 }

@@ -99,7 +99,7 @@ impl Acting<'_> {
             (Err(obstacle), _) => {
                 let is_rejected = obstacle.reason == Reason::BmcCredentialsRejected;
                 memory.observed.note_read_failure(clock.now(), obstacle);
-                if is_rejected {
+                if is_rejected || to_bring_back(self.remediation).is_none() {
                     memory.turn_around().await;
                 } else {
                     memory.doubt();

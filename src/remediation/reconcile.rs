@@ -155,9 +155,7 @@ async fn to_rest(
             return Ok(requeue(look_again, (now, jumps), context.sources.clock.moment()));
         };
         if !unlisted::may_act(context, &act) {
-            // As one that was refused: meanwhile the power has its turn.
-            let (detail, versions) = (unlisted::NOT_YET.to_owned(), facts.objects.versions());
-            memory.observed.note_write_failure(now, detail, versions);
+            unlisted::note_refusal(memory, &facts, now);
             continue;
         }
         if is_gone(&act) {

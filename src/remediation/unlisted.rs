@@ -2,6 +2,7 @@
 //! begins nothing. A list may be refused or hang for as long as such a host is off: the webhook that converts
 //! a kind may run on it.
 
+use jiff::Timestamp;
 use remediator_api::PowerCycleRemediation;
 use remediator_core::decision::{Act, Effect, Observation};
 use remediator_core::facts::{ControlPlane, Facts, Lookup, Obstacle};
@@ -12,8 +13,7 @@ use crate::remediation::Remediator;
 use crate::remediation::memory::Memory;
 use crate::snapshot::{cached, live};
 
-/// Why something waits.
-pub(crate) const NOT_YET: &str = "it is not listed yet";
+const NOT_YET: &str = "it is not listed yet";
 
 /// Whether a remediation is looked after now; if not, as soon as everything is listed.
 pub(crate) fn may_look_after(context: &Remediator, remediation: &PowerCycleRemediation) -> bool {
@@ -73,6 +73,12 @@ fn unreadable<T>() -> Lookup<T> {
 /// Whether an act looks after a host that may be off, and no more than that.
 pub(crate) fn may_act(context: &Remediator, act: &Act) -> bool {
     context.is_all_listed() || brings_back(act)
+}
+
+/// It is as one that was refused: meanwhile the power has its turn.
+pub(crate) fn note_refusal(memory: &mut Memory, facts: &Facts, now: Timestamp) {
+    let (detail, versions) = (NOT_YET.to_owned(), facts.objects.versions());
+    memory.observed.note_write_failure(now, detail, versions);
 }
 
 /// What waited for the lists need not wait any longer.

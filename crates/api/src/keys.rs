@@ -109,6 +109,8 @@ pub const BARE_METAL_HOST_ANNOTATION: &str = remediator_core::metal3::HOST_ANNOT
 pub const BARE_METAL_HOST_PAUSED: &str = "baremetalhost.metal3.io/paused";
 /// metal3's detachment of a BareMetalHost; presence counts.
 pub const BARE_METAL_HOST_DETACHED: &str = "baremetalhost.metal3.io/detached";
+/// What we write there: a BareMetalHost that is deleted meanwhile is not forgotten without being deprovisioned.
+pub const DETACHED_BY_US: &str = r#"{"deleteAction":"delay"}"#;
 /// Label of a BareMetalHost that we hold off: the UID of the remediation.
 pub const HOLD_LABEL: &str = "baremetal-remediator.io/held-for";
 /// Our mark on a BareMetalHost that we asked metal3 to let go of: the annotation of the hold.

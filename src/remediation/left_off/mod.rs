@@ -32,6 +32,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 const GIVEN_BACK_WITHIN: Duration = Duration::from_mins(1);
 const GIVEN_BACK_AGAIN: Duration = Duration::from_secs(5);
 
+/// For how long metal3 may power on a host that was given back to it.
+const METAL3_HAS: Duration = Duration::from_mins(1);
+
 /// How late a command may still be sent after it was decided.
 const SEND_WITHIN: Duration = Duration::from_secs(10);
 
@@ -119,6 +122,7 @@ async fn until_on(
         context,
         remediation,
         command: None,
+        begun: tokio::time::Instant::now(),
         jumps: 0,
         said: String::new(),
     };
@@ -137,6 +141,8 @@ struct Recovery<'a> {
     remediation: &'a PowerCycleRemediation,
     /// The power-on, once the host was read Off.
     command: Option<Manual>,
+    /// When its BareMetalHost was given back, where it has one.
+    begun: tokio::time::Instant,
     /// How often the clock had jumped when that was.
     jumps: u64,
     /// What was told last.
@@ -160,6 +166,11 @@ impl Recovery<'_> {
             }
         };
         self.tell(format!("the BMC says {}", read.said()));
+        if read.power != PowerState::On
+            && let Some(left) = self.leave_to_metal3(journal).await
+        {
+            return left;
+        }
         let (now, jumps) = self.context.sources.clock.moment();
         if jumps != self.jumps {
             self.jumps = jumps;
@@ -209,6 +220,18 @@ impl Recovery<'_> {
                 After::Pause
             }
         }
+    }
+
+    /// metal3 powers it on, unless somebody else keeps it off. Where the BareMetalHost cannot be read, or metal3 had its
+    /// time, this does.
+    async fn leave_to_metal3(&self, journal: &Journal) -> Option<After> {
+        let hold = journal.hold.as_ref()?;
+        let found = leftover_holds::give_back_of(self.context, self.remediation).await;
+        if let Ok(Some(_)) = found {
+            return Some(After::Over("somebody else keeps it off by its BareMetalHost"));
+        }
+        let is_its_turn = hold.direct.is_none() && self.begun.elapsed() < METAL3_HAS;
+        is_its_turn.then_some(After::Pause)
     }
 
     async fn read(&self, memory: &mut Memory) -> Result<PowerRead, String> {

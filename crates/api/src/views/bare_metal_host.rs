@@ -100,7 +100,14 @@ impl BareMetalHost {
             error_type: status.error_type,
             paused: annotations.get(keys::BARE_METAL_HOST_PAUSED).cloned(),
             detached: annotations.contains_key(keys::BARE_METAL_HOST_DETACHED),
-            detached_for: annotations.get(keys::DETACHED_FOR_ANNOTATION).cloned(),
+            // Where a person has put another value, the detachment is theirs.
+            detached_for: annotations
+                .get(keys::DETACHED_FOR_ANNOTATION)
+                .filter(|_| {
+                    let detached = annotations.get(keys::BARE_METAL_HOST_DETACHED);
+                    detached.is_some_and(|value| value == keys::DETACHED_BY_US)
+                })
+                .cloned(),
             reboot_annotations: annotations.keys().filter(is_reboot).cloned().collect(),
             given_up: keys::CAPM3_UNHEALTHY_ANNOTATIONS
                 .into_iter()

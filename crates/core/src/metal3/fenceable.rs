@@ -72,8 +72,16 @@ pub(super) fn kept_off(host: &BareMetalHost, hold: &str) -> Option<Obstacle> {
     } else if host.is_in_service() {
         told(Reason::HostServicing, "is being serviced")
     } else {
-        None
+        match host.state.as_str() {
+            "provisioned" | "externally provisioned" | "unmanaged" => None,
+            // It is being given to somebody else, and metal3 powers it as that needs.
+            state => told(Reason::HostNotProvisioned, &in_state(state)),
+        }
     }
+}
+
+fn in_state(state: &str) -> String {
+    format!("is in provisioning state \"{state}\"")
 }
 
 fn held_by_another(host: &BareMetalHost, hold: &str) -> Option<Obstacle> {
@@ -112,14 +120,8 @@ fn forbidding_state(host: &BareMetalHost, hold: &str) -> Option<(Reason, String)
             (Reason::HostUnreadable, why)
         }
         "provisioned" | "externally provisioned" => return None,
-        "unmanaged" => (
-            Reason::HostUnmanaged,
-            "is in provisioning state \"unmanaged\"".to_owned(),
-        ),
-        state => (
-            Reason::HostNotProvisioned,
-            format!("is in provisioning state \"{state}\""),
-        ),
+        state @ "unmanaged" => (Reason::HostUnmanaged, in_state(state)),
+        state => (Reason::HostNotProvisioned, in_state(state)),
     };
     Some((reason, why))
 }

@@ -391,6 +391,11 @@ fn who_else_keeps_a_host_off_that_is_held_is_told() {
             Reason::HostServicing,
             "being serviced",
         ),
+        (
+            keeps(&|host| host.state = "deprovisioning".to_owned()),
+            Reason::HostNotProvisioned,
+            "deprovisioning",
+        ),
     ] {
         let (found, detail) = kept_off.unwrap();
         assert_eq!(found, reason);

@@ -18,6 +18,9 @@ impl Step<'_> {
         self.note_earlier_boot();
         let intent = self.intent(Verb::PowerOn, 1);
         self.journal.intent = Some(intent.clone());
+        if self.facts.leave_off {
+            return self.leave_off();
+        }
         match self.leave_on_to_metal3(&intent) {
             Some(next) => next,
             None => self.send_power_on(1),
@@ -92,7 +95,11 @@ impl Step<'_> {
 
     /// A person has said that the host may stay off: nothing is begun with it any more.
     pub(super) fn leave_off(&mut self) -> Next {
-        let detail = "a person has said that the host may stay off";
+        let by = self.journal.standing_hold().map_or_else(String::new, |hold| {
+            let host = &hold.host;
+            format!("; it is held off by BareMetalHost {host} until this remediation is deleted")
+        });
+        let detail = format!("a person has said that the host may stay off{by}");
         self.fail(&Obstacle::new(Reason::PowerOnNotConfirmed, detail))
     }
 

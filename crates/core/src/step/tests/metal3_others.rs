@@ -1,5 +1,7 @@
 //! Others who want a host off that we hold, and a metal3 that does not power it on again.
 
+use jiff::SignedDuration;
+
 use super::metal3::Metal3;
 use super::shell::{Fault, Sim, Turn};
 use super::world::Cause;
@@ -301,5 +303,61 @@ fn a_first_hold_that_arrives_late_is_still_ours() {
         (sim.world.times_switched(false), sim.world.times_switched(true)),
         (1, 1)
     );
+    sim.is_given_back();
+}
+
+/// The power-off has a deadline that is over before that.
+#[test]
+fn a_first_hold_that_arrives_after_its_attempt_failed_is_given_back() {
+    let mut sim = Sim::with_metal3();
+    if let Ok(strategy) = &mut sim.strategy {
+        strategy.deadlines.power_off = SignedDuration::from_secs(15);
+        strategy.retries.attempts = 1;
+    }
+    let holds = |sim: &Sim| matches!(sim.decide().act, Some(Act::Effect(Effect::WriteHold(_))));
+    sim.run_until(holds);
+    let sent = sim.world.now;
+    while sim.world.now < sent + 45_000
+        && sim.turn(if holds(&sim) {
+            Fault::CommandLost
+        } else {
+            Fault::None
+        }) != Turn::Over
+    {}
+    assert_ne!(sim.journal.phase, Phase::Holding);
+    let now = sim.world.now;
+    sim.metal3().edit(now, |view| view.held = true);
+
+    let end = sim.world.now + 600_000;
+    while sim.world.now < end && sim.turn(Fault::None) != Turn::Over {}
+    // metal3 powers it on.
+    sim.world.advance(sim.world.now + 120_000);
+
+    assert!(sim.world.host.on, "{}", sim.journal.message);
+    sim.is_given_back();
+}
+
+/// Somebody works in the host: metal3 must not power it on meanwhile.
+#[test]
+fn a_host_that_a_person_wants_off_stays_held_until_its_remediation_is_deleted() {
+    let mut sim = Sim::with_metal3();
+    sim.run_until(|sim| sim.journal.phase == Phase::Fencing);
+    sim.leave_off = true;
+
+    let end = sim.world.now + 3_600_000;
+    while sim.world.now < end && sim.turn(Fault::None) != Turn::Over {}
+
+    assert_eq!(sim.journal.phase, Phase::Failed, "{}", sim.journal.message);
+    assert!(
+        sim.journal.message.contains("held off by BareMetalHost"),
+        "{}",
+        sim.journal.message
+    );
+    assert!(!sim.world.host.on && sim.metal3().view.held);
+
+    sim.deletion_requested = true;
+    sim.run();
+
+    assert!(sim.gone);
     sim.is_given_back();
 }

@@ -4,9 +4,11 @@
 use jiff::SignedDuration;
 
 use super::shell::{Fault, Sim, Turn, millis};
-use super::world::{Cause, Says};
+use super::world::{Cause, Says, at};
 use crate::decision::{Act, Effect};
+use crate::observed::{Observed, PowerRead};
 use crate::phase::{Phase, Reason};
+use crate::power::PowerState;
 
 /// How long after an obstacle is gone its host has to have power, in milliseconds.
 pub(super) const SOON: i64 = 60_000;
@@ -71,6 +73,27 @@ fn a_bmc_that_says_neither_on_nor_off_does_not_keep_off_what_has_failed() {
             assert!(sim.world.host.on, "{phase:?}, {word:?}: {}", sim.journal.message);
         }
     }
+}
+
+/// It may be carried out yet.
+#[test]
+fn what_a_bmc_said_before_the_power_off_does_not_hurry_the_power_on() {
+    let mut sim = Sim::new();
+    sim.run_until(|sim| sim.observed.last_read().is_some());
+    let any = sim.observed.last_read().expect("read").clone();
+    let mut observed = Observed::default();
+    for began in [at(0), at(30_000), at(61_000)] {
+        observed.note_read(PowerRead {
+            began,
+            power: PowerState::Unknown,
+            ..any.clone()
+        });
+    }
+    let long_by = |from| observed.neither_for_long(from, at(61_000));
+    assert_eq!(long_by(at(0)), Some(at(0)));
+    assert_eq!(long_by(at(1_000)), None, "it was sent then");
+    observed.note_read(any);
+    assert_eq!(observed.neither_for_long(at(0), at(200_000)), None, "it says On");
 }
 
 #[test]
