@@ -220,39 +220,18 @@ impl Step<'_> {
             return next;
         }
         let started = self.journal.phase_started.unwrap_or(Timestamp::MIN);
-        let arrived_by = detached_by(&hold).max(self.held_by(&hold));
-        if self.seen_since(&hold, started.max(arrived_by)).is_free() {
+        if self.seen_since(&hold, started.max(detached_by(&hold))).is_free() {
             self.change_hold(|hold, now| hold.released = Some(now));
             return next;
         }
-        if self.now < arrived_by && self.seen_since(&hold, started).is_free() {
+        if self.now < detached_by(&hold) && self.seen_since(&hold, started).is_free() {
             return match next {
                 // What is left when the remediation has gone is found by its label.
                 Next::Act(_) => next,
-                Next::Rest(_) => next.or_at(arrived_by),
+                Next::Rest(_) => next.or_at(detached_by(&hold)),
             };
         }
         self.release_host(&hold, next)
-    }
-
-    /// Until when a request to hold the host may still be carried out that was never seen to be.
-    fn held_by(&self, hold: &Hold) -> Timestamp {
-        if hold.held.is_some() {
-            return Timestamp::MIN;
-        }
-        let mut after_holding = self.journal.timeline.iter().rev();
-        let mut left = None;
-        let holding = after_holding.find(|entry| {
-            let is_holding = entry.phase == Phase::Holding;
-            if !is_holding {
-                left = Some(entry.at);
-            }
-            is_holding
-        });
-        let left = left.filter(|_| holding.is_some());
-        left.map_or(Timestamp::MIN, |left| {
-            after(after(left, INTENT_LIFETIME), MAY_ARRIVE)
-        })
     }
 
     pub(super) fn release_host(&self, hold: &Hold, next: Next) -> Next {

@@ -82,25 +82,28 @@ impl<'a> Step<'a> {
         if self.facts.deletion_requested {
             return self.deleted_while_powering_off(&intent, &delivery);
         }
-        if self.is_overdue() {
+        let may_arrive = self.may_arrive(&intent, &delivery);
+        if self.is_overdue() && !may_arrive {
             return self.power_off_failed(&intent, &delivery);
         }
-        let (since, is_answered) = match delivery {
+        let since = match delivery {
             Delivery::Unsent => return self.check_live_and_send(&intent, &subject),
             Delivery::Refused(at, why) => return self.back_to_pending(&why, Some(after(at, REFUSED_PAUSE))),
-            Delivery::Acknowledged(at) => (at, true),
-            Delivery::Unknown(at, _) => (at, false),
+            Delivery::Acknowledged(at) | Delivery::Unknown(at, _) => at,
         };
         match self.seen_since(&hold, since) {
             Seen::NotYet => self.look_at_host(since),
             Seen::Unreadable(read) => self.look_again_after(read),
             Seen::There(view, _) if view.held => self.is_held(),
-            Seen::There(_, read) if !is_answered && self.now < after(intent.not_after, MAY_ARRIVE) => {
-                self.look_again_after(read)
-            }
+            Seen::There(_, read) if may_arrive => self.look_again_after(read),
             // It did not arrive, and does not arrive any more: everything is looked at anew.
             Seen::There(..) | Seen::Gone => self.journal_power_off_again(intent.sends),
         }
+    }
+
+    /// Whether the API server may still carry out what it did not answer: until then nobody knows that it is not held.
+    fn may_arrive(&self, intent: &Intent, delivery: &Delivery) -> bool {
+        matches!(delivery, Delivery::Unknown(..)) && self.now < after(intent.last_sent(), MAY_ARRIVE)
     }
 
     /// The annotation stands: metal3 powers the host off. The BMC's word for it comes with a command of our own, once
