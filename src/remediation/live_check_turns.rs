@@ -11,13 +11,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use remediator_api::views::cluster_api::ClusterKey;
+use remediator_core::step::LIVE_CHECK_AGE;
 use tokio::sync::Semaphore;
 
 /// Live checks at once. Each makes about ten calls, most of them side by side.
 const AT_ONCE: usize = 4;
 
-/// How long a turn lasts at the most. Source: `LIVE_CHECK_AGE` in `crates/core/src/step/powering_off.rs`.
-const LONGEST: Duration = Duration::from_secs(2);
+/// How long a turn lasts at the most.
+const LONGEST: Duration = LIVE_CHECK_AGE.unsigned_abs();
 
 /// Whose turn it is, by the cluster of the Node.
 #[derive(Default)]
@@ -93,6 +94,7 @@ mod tests {
         let oldest = ages.iter().max().copied();
         assert!(oldest.is_some_and(|age| age <= AT_ONCE * CALLS), "{ages:?}");
     }
+
     #[tokio::test]
     async fn a_cluster_that_does_not_answer_holds_up_no_other() {
         let turns = LiveCheckTurns::default();

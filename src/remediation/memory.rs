@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use jiff::Timestamp;
 use remediator_api::PowerCycleRemediation;
 use remediator_api::remediation_policy::BmcRules;
 use remediator_api::views::Node;
@@ -48,6 +49,8 @@ pub(crate) struct Memory {
     pub(crate) by_object: bool,
     /// The BareMetalHost as it was read, when, and what led to it.
     pub(crate) bare_metal_host: Option<metal3::LastRead>,
+    /// When an act was last put off until everything is listed.
+    pub(crate) waits_for_lists: Option<Timestamp>,
     /// How often the clock had jumped when something was seen last.
     pub(crate) clock_jumps: u64,
     /// Whether this process has looked after the session that a predecessor may have left.

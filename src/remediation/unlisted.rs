@@ -79,13 +79,17 @@ pub(crate) fn may_act(context: &Remediator, act: &Act) -> bool {
 pub(crate) fn note_refusal(memory: &mut Memory, facts: &Facts, now: Timestamp) {
     let (detail, versions) = (NOT_YET.to_owned(), facts.objects.versions());
     memory.observed.note_write_failure(now, detail, versions);
+    memory.waits_for_lists = Some(now);
 }
 
 /// What waited for the lists need not wait any longer.
 pub(crate) fn forgive(context: &Remediator, memory: &mut Memory) {
-    if context.is_all_listed() {
+    if !context.is_all_listed() {
+        return;
+    }
+    if let Some(at) = memory.waits_for_lists.take() {
         let failure = &mut memory.observed.write_failure;
-        failure.take_if(|failure| failure.detail == NOT_YET);
+        failure.take_if(|failure| failure.at == at);
     }
 }
 

@@ -42,6 +42,7 @@ use super::phase::{Phase, Reason};
 use super::strategy::Strategy;
 use super::{after, doubling};
 
+pub use powering_off::LIVE_CHECK_AGE;
 pub use watching::watch_due;
 
 /// How often something that waits for a change elsewhere looks again, in case it missed the change.

@@ -19,7 +19,7 @@ use crate::power_command::{Delivery, Pace};
 use crate::proof;
 
 /// Age at which the live check before a power-off has to be repeated.
-pub(super) const LIVE_CHECK_AGE: SignedDuration = SignedDuration::from_secs(2);
+pub const LIVE_CHECK_AGE: SignedDuration = SignedDuration::from_secs(2);
 
 /// The same where there is no Node: all Nodes of the cluster are listed then, page by page, which takes longer.
 const LIST_AGE: SignedDuration = SignedDuration::from_secs(8);
