@@ -199,7 +199,7 @@ async fn where_one_host_is_allowed_at_once_the_others_wait_for_it() -> world::Ou
     let options = (0..3).map(|_| HostOptions::default()).collect();
     let world = World::new(cluster, "budget", options).await?;
     world.health_check().await?;
-    let limits = json!({"maxConcurrent": 1, "maxPerWindow": "100%", "maxUnhealthy": 5, "startupHold": "5s", "coolDown": "1s"});
+    let limits = json!({"maxConcurrent": 1, "maxPerWindow": "100%", "maxUnhealthy": 5, "startupHold": "15s", "coolDown": "1s"});
     world::set_policy(&world.client, policy(&world, limits)).await?;
     let names = all_fall_silent_and_are_reported(&world).await?;
     let _daemon = world::daemon::start(cluster, DAEMON, "info")?;
