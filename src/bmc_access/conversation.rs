@@ -18,7 +18,7 @@ use crate::bmc_access::BmcAccess;
 use crate::bmc_access::bmc_obstacle::obstacle;
 use crate::bmc_access::host::ResolvedHost;
 use crate::bmc_access::opening::{Asker, Opening, rejected_before};
-use crate::bmc_access::rejected_credentials::Taker;
+use crate::bmc_access::rejected_credentials::{Taker, Trial};
 
 /// An open conversation with a BMC.
 #[derive(Debug)]
@@ -29,8 +29,8 @@ pub(crate) struct Conversation {
     route: Route,
     /// Whether the BMC took the login in this conversation.
     logged_in: AtomicBool,
-    /// Whether a host has to be brought back for which it took the Secret.
-    took_secret: bool,
+    /// The BMC, to which the Secret is offered.
+    taker: Taker,
     /// `namespace/name`.
     secret: String,
     /// Session of the journal, until it is known to have ended.
@@ -69,7 +69,7 @@ impl Conversation {
             host: opening.host,
             route: opening.route,
             logged_in: AtomicBool::new(false),
-            took_secret: opening.took_secret,
+            taker: opening.taker,
             secret: opening.login.secret,
             version: opening.login.version,
             predecessor: opening.predecessor,
@@ -86,7 +86,7 @@ impl Conversation {
 
     /// Asks for identity and power state. Dated by this process's clock when the request is sent.
     pub(crate) async fn read(&mut self, access: &BmcAccess) -> Result<PowerRead, Obstacle> {
-        self.may_log_in(access)?;
+        let _trial = self.may_log_in(access).await?;
         let read = self.line.read(|| access.clock.now()).await;
         let read = read.map_err(|error| self.judge(access, &error))?;
         self.note_login(access);
@@ -102,9 +102,10 @@ impl Conversation {
     /// Asks for everything that a remediation would depend on. The outer error: for how long the BMC is not to be
     /// asked, because it wants to rest or did not answer several times.
     pub(crate) async fn inspect(&self, access: &BmcAccess) -> Result<Result<BmcReport, Obstacle>, Duration> {
-        if let Err(obstacle) = self.may_log_in(access) {
-            return Ok(Err(obstacle));
-        }
+        let _trial = match self.may_log_in(access).await {
+            Ok(trial) => trial,
+            Err(obstacle) => return Ok(Err(obstacle)),
+        };
         match self.line.inspect().await {
             Ok(inspection) => {
                 self.note_login(access);
@@ -163,33 +164,29 @@ impl Conversation {
         let obstacle = obstacle(&self.host.place(), error);
         if obstacle.reason == Reason::BmcCredentialsRejected {
             let rejected = &access.rejected;
-            let bmc = self.host.address.service();
-            rejected.note_rejection(&self.secret, &self.version, &bmc, Instant::now());
+            rejected.note_rejection(&self.secret, &self.version, &self.taker, Instant::now());
         }
         obstacle
     }
 
-    /// Whether the login may still be offered: others may have been rejected with it since it was read.
-    fn may_log_in(&self, access: &BmcAccess) -> Result<(), Obstacle> {
+    /// Whether the login may still be offered: others may have been rejected with it since it was read. What the BMC never
+    /// took is offered when nothing else of that kind is, until the answer is dropped.
+    async fn may_log_in(&self, access: &BmcAccess) -> Result<Option<Trial>, Obstacle> {
         if self.logged_in.load(Ordering::Relaxed) {
-            return Ok(());
+            return Ok(None);
         }
-        let taker = Taker {
-            bmc: &self.host.address.service(),
-            took_it: self.took_secret,
-        };
-        match access
-            .rejected
-            .offer(&self.secret, &self.version, taker, Instant::now())
-        {
+        let (rejected, secret, version) = (&access.rejected, &self.secret, &self.version);
+        let trial = rejected.trial(secret, version, &self.taker, Instant::now()).await;
+        match rejected.offer(secret, version, &self.taker, Instant::now()) {
             Some(rejection) => Err(rejected_before(&self.host.secret, rejection)),
-            None => Ok(()),
+            None => Ok(trial),
         }
     }
 
     fn note_login(&self, access: &BmcAccess) {
         self.logged_in.store(true, Ordering::Relaxed);
-        let bmc = self.host.address.service();
-        access.rejected.note_login(&self.secret, &self.version, &bmc);
+        access
+            .rejected
+            .note_login(&self.secret, &self.version, &self.taker);
     }
 }

@@ -36,8 +36,8 @@ pub(crate) struct Opening {
     pub(super) host: ResolvedHost,
     pub(super) route: Route,
     pub(super) urgency: Urgency,
-    /// Whether a host has to be brought back for which the BMC took the Secret.
-    pub(super) took_secret: bool,
+    /// The BMC, to which the Secret is offered.
+    pub(super) taker: Taker,
     /// Session of the journal.
     pub(super) predecessor: Option<String>,
 }
@@ -77,7 +77,7 @@ impl Opening {
             host: host.clone(),
             route,
             urgency,
-            took_secret,
+            taker: Taker::new(&host.address, took_secret),
             predecessor: journal.and_then(|journal| journal.bmc_session.clone()),
         }))
     }
@@ -150,13 +150,10 @@ fn admitted(
     secrets.insert(login.secret.clone(), login.version.clone());
     drop(secrets);
     let address = &host.address;
-    let taker = Taker {
-        bmc: &address.service(),
-        took_it: begun.as_ref().is_some_and(|begun| begun.took_secret),
-    };
+    let taker = Taker::new(address, begun.as_ref().is_some_and(|begun| begun.took_secret));
     let rejection = access
         .rejected
-        .holds(&login.secret, &login.version, taker, Instant::now());
+        .holds(&login.secret, &login.version, &taker, Instant::now());
     if let Some(rejection) = rejection {
         return Err(rejected_before(&host.secret, rejection));
     }
@@ -214,18 +211,24 @@ fn rules(access: &BmcAccess, begun: Option<Begun>) -> Result<BmcRules, Obstacle>
 
 /// Why a Secret is not offered.
 pub(super) fn rejected_before(secret: &str, rejection: Rejection) -> Obstacle {
-    let said = match rejection {
+    const CORRECT: &str = "Correct the Secret; after any change of it, it is tried once more.";
+    let detail = match rejection {
         Rejection::ByThisBmc => {
-            format!("the BMC rejected Secret {secret} before; this version is not tried again")
+            format!("the BMC rejected Secret {secret} before; this version is not tried again. {CORRECT}")
         }
-        Rejection::ForNow => format!(
-            "the BMC rejects Secret {secret}, which it took before the power-off; it may be restarting, and is \
-             tried again within 5 min"
+        Rejection::ForNow(within) => format!(
+            "the BMC rejects Secret {secret}, which it took before; it may be restarting, or wrong logins of others may have \
+             locked the account. It is tried again within {} min. {CORRECT}",
+            within.as_secs().div_ceil(60)
         ),
         Rejection::ByOthers(count) => format!(
-            "{count} other BMCs rejected Secret {secret} and none took it; this version is not tried any more"
+            "{count} other BMCs rejected Secret {secret} and none took it; this version is not tried any more. {CORRECT}"
+        ),
+        Rejection::TooMany(within) => format!(
+            "the BMC rejected so many other logins that one more could lock the account; Secret {secret}, which it never \
+             took, is tried within {} min. Look for BMCEndpoints with the same address and a wrong Secret.",
+            within.as_secs().div_ceil(60)
         ),
     };
-    let detail = format!("{said}. Correct the Secret; after any change of it, it is tried once more.");
     Obstacle::new(Reason::BmcCredentialsRejected, detail)
 }

@@ -1,22 +1,32 @@
 //! Secrets that BMCs have rejected. BMCs lock accounts after a few wrong logins, so a version of a
 //! Secret that was rejected is not offered again until the Secret changes.
 //!
-//! But for one case: a BMC rejects good logins for a while after it was restarted, some for minutes, and a host that is
-//! off because of us must not stay off for that. To its BMC, which took the Secret before the power-off, a rejected
-//! version is offered again, after 30 s, and after pauses that double up to 5 min. The shortest lock-out that is usual
-//! takes three rejections within a minute, and most forget them within minutes: no two are nearer than half a
-//! minute, not three come within a minute, and in the long run it is one in 5 min, for all hosts behind the BMC together. A
-//! BMC that counts for longer may lock the account of a Secret that was changed to a wrong one; then nothing but a
-//! correction helps anyway.
+//! But for what the BMC took before. A BMC rejects good logins for a while after it was restarted, some for minutes, and
+//! for as long as somebody else's wrong logins have locked the account:
+//!
+//! * To bring a host back that is off because of us, such a version is offered again after 30 s, and after pauses that
+//!   double up to 5 min. The shortest lock-out that is usual takes three rejections within a minute, and most forget them
+//!   within minutes: no two are nearer than half a minute, not three come within a minute, and in the long run it is one
+//!   in 5 min, for all hosts behind the BMC together. A BMC that counts for longer may lock the account of a Secret that
+//!   was changed to a wrong one; then nothing but a correction helps anyway.
+//! * For all else after 5 min, and after pauses that double up to an hour.
+//!
+//! What a BMC has not taken yet may be wrong, and may be somebody's who has no right to it: of these one is offered at a
+//! time, and none after three rejections within 5 min, of which one namespace may have two.
 
 #[cfg(test)]
 mod tests;
+mod trials;
 
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Mutex, PoisonError};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use remediator_bmc::BmcAddress;
 use tokio::time::Instant;
+
+pub(crate) use self::trials::Trial;
+use self::trials::Trials;
 
 /// BMCs that have to reject a version of a Secret, while none has taken it, until it counts as wrong for all.
 /// One is not enough: a single BMC with another password, or a hostile one, would stop the remediation of every
@@ -27,11 +37,23 @@ const REJECTED_EVERYWHERE: usize = 3;
 /// rejection after the next was offered.
 const VERSIONS: usize = 3;
 
+/// Pauses, from the first into the longest of which it doubles.
+struct Pauses {
+    first: Duration,
+    longest: Duration,
+}
+
 /// How soon a rejected version is offered again where a host has to be brought back. A BMC that restarts for 35 s, and
 /// rejects at the end of that, is back less than a minute before its host.
-const FIRST_PAUSE: Duration = Duration::from_secs(30);
-/// The longest pause, into which the first ones double.
-const LONGEST_PAUSE: Duration = Duration::from_mins(5);
+const TO_BRING_BACK: Pauses = Pauses {
+    first: Duration::from_secs(30),
+    longest: Duration::from_mins(5),
+};
+/// The same for all else that the BMC took before.
+const TAKEN_BEFORE: Pauses = Pauses {
+    first: Duration::from_mins(5),
+    longest: Duration::from_hours(1),
+};
 
 /// What this process knows of the Secrets that it has offered, by
 /// [`BmcAddress::service`](remediator_bmc::BmcAddress::service): all systems behind one BMC count together.
@@ -39,6 +61,8 @@ const LONGEST_PAUSE: Duration = Duration::from_mins(5);
 pub(crate) struct RejectedCredentials {
     /// The version that was offered first comes first.
     secrets: Mutex<BTreeMap<String, VecDeque<Offered>>>,
+    /// By host of a BMC, for an account is the same for Redfish and for IPMI.
+    trials: Mutex<BTreeMap<String, Trials>>,
 }
 
 /// One version of one Secret.
@@ -46,7 +70,7 @@ pub(crate) struct RejectedCredentials {
 struct Offered {
     version: String,
     rejected_by: BTreeMap<String, Rejected>,
-    taken: bool,
+    taken_by: BTreeSet<String>,
 }
 
 /// What a BMC said to a version since it took it last.
@@ -58,19 +82,31 @@ struct Rejected {
 }
 
 impl Rejected {
-    fn is_pausing(&self, now: Instant) -> bool {
+    fn is_pausing(&self, pauses: &Pauses, now: Instant) -> bool {
         let doublings = self.times.saturating_sub(1).min(8);
-        let pause = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(doublings));
-        now.saturating_duration_since(self.last) < pause.min(LONGEST_PAUSE)
+        let pause = pauses.first.saturating_mul(2_u32.saturating_pow(doublings));
+        now.saturating_duration_since(self.last) < pause.min(pauses.longest)
     }
 }
 
 /// To whom a Secret is to be offered.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Taker<'a> {
-    pub(crate) bmc: &'a str,
+#[derive(Clone, Debug)]
+pub(crate) struct Taker {
+    bmc: String,
+    host: String,
     /// Whether a host behind it may be off because of us, for which it took the Secret.
-    pub(crate) took_it: bool,
+    took_it: bool,
+}
+
+impl Taker {
+    /// `took_it`: a host behind this BMC may be off because of us, for which it took the Secret.
+    pub(crate) fn new(address: &BmcAddress, took_it: bool) -> Self {
+        Self {
+            bmc: address.service(),
+            host: address.host.to_string(),
+            took_it,
+        }
+    }
 }
 
 /// Why a Secret is not offered.
@@ -78,28 +114,34 @@ pub(crate) struct Taker<'a> {
 pub(crate) enum Rejection {
     /// This BMC rejected this version.
     ByThisBmc,
-    /// The same, and it will be offered again.
-    ForNow,
+    /// The same, after it had taken it, and it will be offered again within this time.
+    ForNow(Duration),
     /// Others did, and nobody took it.
     ByOthers(usize),
+    /// This BMC rejected others, and it will be offered within this time.
+    TooMany(Duration),
 }
 
 impl RejectedCredentials {
     /// Notes that a BMC rejected this version of a Secret.
-    pub(crate) fn note_rejection(&self, secret: &str, version: &str, bmc: &str, now: Instant) {
-        self.with(secret, version, |offered| {
-            let rejected = offered.rejected_by.entry(bmc.to_owned());
+    pub(crate) fn note_rejection(&self, secret: &str, version: &str, taker: &Taker, now: Instant) {
+        let was_taken = self.with(secret, version, |offered| {
+            let rejected = offered.rejected_by.entry(taker.bmc.clone());
             let rejected = rejected.or_insert(Rejected { times: 0, last: now });
             rejected.times = rejected.times.saturating_add(1);
             rejected.last = now;
+            offered.taken_by.contains(&taker.bmc)
         });
+        if was_taken != Some(true) && !taker.took_it {
+            self.trials_at(taker, now, |trials| trials.note_rejection(secret, now));
+        }
     }
 
     /// Notes that a BMC took this version of a Secret.
-    pub(crate) fn note_login(&self, secret: &str, version: &str, bmc: &str) {
+    pub(crate) fn note_login(&self, secret: &str, version: &str, taker: &Taker) {
         self.with(secret, version, |offered| {
-            offered.taken = true;
-            offered.rejected_by.remove(bmc);
+            offered.taken_by.insert(taker.bmc.clone());
+            offered.rejected_by.remove(&taker.bmc);
         });
     }
 
@@ -108,34 +150,80 @@ impl RejectedCredentials {
         &self,
         secret: &str,
         version: &str,
-        taker: Taker<'_>,
+        taker: &Taker,
         now: Instant,
     ) -> Option<Rejection> {
-        let secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut versions = secrets.get(secret)?.iter();
-        let offered = versions.find(|offered| offered.version == version)?;
-        let rejections = offered.rejected_by.len();
-        match offered.rejected_by.get(taker.bmc) {
-            Some(_) if !taker.took_it => Some(Rejection::ByThisBmc),
-            Some(rejected) => rejected.is_pausing(now).then_some(Rejection::ForNow),
-            None if taker.took_it || offered.taken || rejections < REJECTED_EVERYWHERE => None,
-            None => Some(Rejection::ByOthers(rejections)),
+        let (rejection, took_it) = self.rejection(secret, version, taker, now);
+        if took_it {
+            return rejection;
         }
+        rejection.or_else(|| self.trials().get(&taker.host)?.too_many(secret, now))
     }
 
-    /// The same right before it is offered. Whoever asks while that is not answered finds that it was just offered: several
-    /// hosts behind one BMC do not offer at once what it may reject once more.
+    /// Why nobody but this BMC, and none but this version, keeps it from being offered; and whether the BMC took it before.
+    fn rejection(
+        &self,
+        secret: &str,
+        version: &str,
+        taker: &Taker,
+        now: Instant,
+    ) -> (Option<Rejection>, bool) {
+        let secrets = self.secrets();
+        let versions = secrets.get(secret).into_iter().flatten();
+        let mut of_this = versions.filter(|offered| offered.version == version);
+        let Some(offered) = of_this.next() else {
+            return (None, taker.took_it);
+        };
+        let pauses = match (taker.took_it, offered.taken_by.contains(&taker.bmc)) {
+            (true, _) => Some(TO_BRING_BACK),
+            (false, true) => Some(TAKEN_BEFORE),
+            (false, false) => None,
+        };
+        let rejections = offered.rejected_by.len();
+        let rejection = match (offered.rejected_by.get(&taker.bmc), &pauses) {
+            (Some(_), None) => Some(Rejection::ByThisBmc),
+            (Some(rejected), Some(pauses)) => {
+                let is_pausing = rejected.is_pausing(pauses, now);
+                is_pausing.then_some(Rejection::ForNow(pauses.longest))
+            }
+            (None, None) if offered.taken_by.is_empty() && rejections >= REJECTED_EVERYWHERE => {
+                Some(Rejection::ByOthers(rejections))
+            }
+            (None, None | Some(_)) => None,
+        };
+        (rejection, pauses.is_some())
+    }
+
+    /// Waits until nothing else that this BMC has not taken is offered to it. `None` where this was taken before, which
+    /// waits for nobody.
+    pub(crate) async fn trial(
+        &self,
+        secret: &str,
+        version: &str,
+        taker: &Taker,
+        now: Instant,
+    ) -> Option<Trial> {
+        let (_, took_it) = self.rejection(secret, version, taker, now);
+        if took_it {
+            return None;
+        }
+        let turn = self.trials_at(taker, now, Trials::turn);
+        Some(Trial(turn.lock_owned().await))
+    }
+
+    /// The same as [`Self::holds`] right before it is offered. Whoever asks while that is not answered finds that it was
+    /// just offered: several hosts behind one BMC do not offer at once what it may reject once more.
     pub(crate) fn offer(
         &self,
         secret: &str,
         version: &str,
-        taker: Taker<'_>,
+        taker: &Taker,
         now: Instant,
     ) -> Option<Rejection> {
         let held = self.holds(secret, version, taker, now);
         if held.is_none() {
             self.with(secret, version, |offered| {
-                if let Some(rejected) = offered.rejected_by.get_mut(taker.bmc) {
+                if let Some(rejected) = offered.rejected_by.get_mut(&taker.bmc) {
                     rejected.last = now;
                 }
             });
@@ -143,8 +231,8 @@ impl RejectedCredentials {
         held
     }
 
-    fn with(&self, secret: &str, version: &str, note: impl FnOnce(&mut Offered)) {
-        let mut secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+    fn with<A>(&self, secret: &str, version: &str, note: impl FnOnce(&mut Offered) -> A) -> Option<A> {
+        let mut secrets = self.secrets();
         let versions = secrets.entry(secret.to_owned()).or_default();
         if !versions.iter().any(|offered| offered.version == version) {
             versions.push_back(Offered {
@@ -152,11 +240,28 @@ impl RejectedCredentials {
                 ..Offered::default()
             });
         }
-        if let Some(offered) = versions.iter_mut().find(|offered| offered.version == version) {
-            note(offered);
-        }
+        let noted = versions
+            .iter_mut()
+            .find(|offered| offered.version == version)
+            .map(note);
         if versions.len() > VERSIONS {
             versions.pop_front();
         }
+        noted
+    }
+
+    fn secrets(&self) -> MutexGuard<'_, BTreeMap<String, VecDeque<Offered>>> {
+        self.secrets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes what was offered to a BMC that it had not taken; what does not count any more is forgotten.
+    fn trials_at<A>(&self, taker: &Taker, now: Instant, change: impl FnOnce(&mut Trials) -> A) -> A {
+        let mut all = self.trials();
+        all.retain(|_, trials| !trials.are_over(now));
+        change(all.entry(taker.host.clone()).or_default())
+    }
+
+    fn trials(&self) -> MutexGuard<'_, BTreeMap<String, Trials>> {
+        self.trials.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -8,29 +8,32 @@ fn start() -> Instant {
 }
 
 /// A BMC with which nothing was begun.
-fn new(bmc: &str) -> Taker<'_> {
-    Taker { bmc, took_it: false }
+fn new(bmc: &str) -> Taker {
+    Taker::new(&format!("redfish+https://{bmc}").parse().unwrap(), false)
 }
 
 /// A BMC whose host has to be brought back.
-fn owed(bmc: &str) -> Taker<'_> {
-    Taker { bmc, took_it: true }
+fn owed(bmc: &str) -> Taker {
+    Taker {
+        took_it: true,
+        ..new(bmc)
+    }
 }
 
 #[test]
 fn a_rejected_version_is_not_offered_to_that_bmc_again_until_it_changes() {
     let rejected = RejectedCredentials::default();
-    assert_eq!(rejected.holds("s", "1", new("a"), start()), None);
-    rejected.note_rejection("s", "1", "a", start());
+    assert_eq!(rejected.holds("s", "1", &new("a"), start()), None);
+    rejected.note_rejection("s", "1", &new("a"), start());
     assert_eq!(
-        rejected.holds("s", "1", new("a"), start()),
+        rejected.holds("s", "1", &new("a"), start()),
         Some(Rejection::ByThisBmc)
     );
-    assert_eq!(rejected.holds("s", "1", new("b"), start()), None);
-    assert_eq!(rejected.holds("s", "2", new("a"), start()), None);
-    rejected.note_rejection("s", "2", "b", start());
+    assert_eq!(rejected.holds("s", "1", &new("b"), start()), None);
+    assert_eq!(rejected.holds("s", "2", &new("a"), start()), None);
+    rejected.note_rejection("s", "2", &new("b"), start());
     assert_eq!(
-        rejected.holds("s", "2", new("a"), start()),
+        rejected.holds("s", "2", &new("a"), start()),
         None,
         "another version begins anew"
     );
@@ -39,25 +42,25 @@ fn a_rejected_version_is_not_offered_to_that_bmc_again_until_it_changes() {
 #[test]
 fn what_an_older_version_comes_to_changes_nothing_for_the_newer() {
     let rejected = RejectedCredentials::default();
-    rejected.note_rejection("s", "2", "a", start());
-    rejected.note_rejection("s", "1", "b", start());
+    rejected.note_rejection("s", "2", &new("a"), start());
+    rejected.note_rejection("s", "1", &new("b"), start());
     assert_eq!(
-        rejected.holds("s", "2", new("a"), start()),
+        rejected.holds("s", "2", &new("a"), start()),
         Some(Rejection::ByThisBmc)
     );
     assert_eq!(
-        rejected.holds("s", "1", new("b"), start()),
+        rejected.holds("s", "1", &new("b"), start()),
         Some(Rejection::ByThisBmc)
     );
     for version in ["3", "4", "5", "6"] {
-        rejected.note_rejection("s", version, "a", start());
+        rejected.note_rejection("s", version, &new("a"), start());
     }
     assert_eq!(
-        rejected.holds("s", "6", new("a"), start()),
+        rejected.holds("s", "6", &new("a"), start()),
         Some(Rejection::ByThisBmc)
     );
     assert_eq!(
-        rejected.holds("s", "1", new("b"), start()),
+        rejected.holds("s", "1", &new("b"), start()),
         None,
         "not all of them are kept"
     );
@@ -67,23 +70,23 @@ fn what_an_older_version_comes_to_changes_nothing_for_the_newer() {
 fn what_three_bmcs_rejected_and_none_took_is_wrong_everywhere() {
     let rejected = RejectedCredentials::default();
     for bmc in ["a", "a", "b"] {
-        rejected.note_rejection("s", "1", bmc, start());
+        rejected.note_rejection("s", "1", &new(bmc), start());
     }
-    assert_eq!(rejected.holds("s", "1", new("d"), start()), None);
-    rejected.note_rejection("s", "1", "c", start());
+    assert_eq!(rejected.holds("s", "1", &new("d"), start()), None);
+    rejected.note_rejection("s", "1", &new("c"), start());
     assert_eq!(
-        rejected.holds("s", "1", new("d"), start()),
+        rejected.holds("s", "1", &new("d"), start()),
         Some(Rejection::ByOthers(3))
     );
-    assert_eq!(rejected.holds("other", "1", new("d"), start()), None);
-    rejected.note_login("s", "1", "e");
+    assert_eq!(rejected.holds("other", "1", &new("d"), start()), None);
+    rejected.note_login("s", "1", &new("e"));
     assert_eq!(
-        rejected.holds("s", "1", new("d"), start()),
+        rejected.holds("s", "1", &new("d"), start()),
         None,
         "somebody takes it: the others are wrong"
     );
     assert_eq!(
-        rejected.holds("s", "1", new("a"), start()),
+        rejected.holds("s", "1", &new("a"), start()),
         Some(Rejection::ByThisBmc)
     );
 }
@@ -94,40 +97,136 @@ fn a_version_that_a_bmc_took_is_offered_to_it_again_where_a_host_has_to_be_broug
     let mut now = start();
     let pass = |now: &mut Instant, seconds| *now += Duration::from_secs(seconds);
     for pause in [30, 60, 120, 240, 300, 300] {
-        rejected.note_rejection("s", "1", "a", now);
+        rejected.note_rejection("s", "1", &new("a"), now);
         pass(&mut now, pause - 1);
-        let held = rejected.offer("s", "1", owed("a"), now);
-        assert_eq!(held, Some(Rejection::ForNow), "before {pause} s");
+        let held = rejected.offer("s", "1", &owed("a"), now);
+        assert_eq!(
+            held,
+            Some(Rejection::ForNow(TO_BRING_BACK.longest)),
+            "before {pause} s"
+        );
         pass(&mut now, 1);
-        assert_eq!(rejected.holds("s", "1", owed("a"), now), None, "after {pause} s");
-        assert_eq!(rejected.offer("s", "1", owed("a"), now), None, "after {pause} s");
-        let held = rejected.offer("s", "1", owed("a"), now);
-        assert_eq!(held, Some(Rejection::ForNow), "another host waits for the answer");
-        let held = rejected.holds("s", "1", new("a"), now);
+        assert_eq!(rejected.holds("s", "1", &owed("a"), now), None, "after {pause} s");
+        assert_eq!(rejected.offer("s", "1", &owed("a"), now), None, "after {pause} s");
+        let held = rejected.offer("s", "1", &owed("a"), now);
+        assert_eq!(
+            held,
+            Some(Rejection::ForNow(TO_BRING_BACK.longest)),
+            "another host waits for the answer"
+        );
+        let held = rejected.holds("s", "1", &new("a"), now);
         assert_eq!(held, Some(Rejection::ByThisBmc));
     }
-    rejected.note_login("s", "1", "a");
-    for taker in [owed("a"), new("a")] {
+    rejected.note_login("s", "1", &new("a"));
+    for taker in [&owed("a"), &new("a")] {
         assert_eq!(rejected.holds("s", "1", taker, now), None, "it takes it again");
     }
-    rejected.note_rejection("s", "1", "a", now);
+    rejected.note_rejection("s", "1", &new("a"), now);
     pass(&mut now, 30);
-    assert_eq!(rejected.offer("s", "1", owed("a"), now), None, "it begins anew");
+    assert_eq!(rejected.offer("s", "1", &owed("a"), now), None, "it begins anew");
 }
 
 #[test]
 fn what_others_rejected_is_offered_to_a_bmc_that_took_it() {
     let rejected = RejectedCredentials::default();
     for bmc in ["a", "b", "c"] {
-        rejected.note_rejection("s", "1", bmc, start());
+        rejected.note_rejection("s", "1", &new(bmc), start());
     }
     assert_eq!(
-        rejected.holds("s", "1", new("d"), start()),
+        rejected.holds("s", "1", &new("d"), start()),
         Some(Rejection::ByOthers(3))
     );
-    assert_eq!(rejected.holds("s", "1", owed("d"), start()), None);
+    assert_eq!(rejected.holds("s", "1", &owed("d"), start()), None);
     assert_eq!(
-        rejected.holds("s", "1", owed("a"), start()),
-        Some(Rejection::ForNow)
+        rejected.holds("s", "1", &owed("a"), start()),
+        Some(Rejection::ForNow(TO_BRING_BACK.longest))
     );
+}
+
+#[test]
+fn what_a_bmc_took_is_offered_again_for_whatever_reason() {
+    let rejected = RejectedCredentials::default();
+    rejected.note_login("s", "1", &new("a"));
+    let mut now = start();
+    for minutes in [5, 10, 20, 40, 60, 60] {
+        rejected.note_rejection("s", "1", &new("a"), now);
+        now += Duration::from_mins(minutes) - Duration::from_secs(1);
+        let held = rejected.offer("s", "1", &new("a"), now);
+        assert_eq!(held, Some(Rejection::ForNow(TAKEN_BEFORE.longest)));
+        now += Duration::from_secs(1);
+        assert_eq!(rejected.offer("s", "1", &new("a"), now), None, "{minutes} min");
+    }
+    rejected.note_rejection("s", "1", &new("b"), now);
+    now += Duration::from_hours(24);
+    let held = rejected.offer("s", "1", &new("b"), now);
+    assert_eq!(held, Some(Rejection::ByThisBmc), "it took nothing");
+}
+
+/// Whoever may write a Secret in some namespace would else lock the account of somebody's BMC.
+#[test]
+fn few_logins_that_a_bmc_has_not_taken_are_offered_and_what_it_took_always() {
+    let rejected = RejectedCredentials::default();
+    rejected.note_login("owner/s", "1", &new("a"));
+    let ipmi = Taker::new(&"ipmi://a".parse().unwrap(), false);
+    rejected.note_rejection("other/s", "1", &new("a"), start());
+    assert_eq!(rejected.holds("other/s", "2", &new("a"), start()), None, "a slip");
+    rejected.note_rejection("other/t", "2", &ipmi, start());
+    let too_many = Some(Rejection::TooMany(Duration::from_mins(5)));
+    assert_eq!(rejected.holds("other/s", "3", &new("a"), start()), too_many);
+    assert_eq!(rejected.holds("other/t", "3", &ipmi, start()), too_many);
+    assert_eq!(
+        rejected.holds("other/s", "3", &new("b"), start()),
+        None,
+        "of another"
+    );
+    assert_eq!(
+        rejected.holds("owner/s", "2", &new("a"), start()),
+        None,
+        "a correction"
+    );
+    rejected.note_rejection("owner/s", "2", &new("a"), start());
+    assert_eq!(rejected.holds("owner/s", "3", &new("a"), start()), too_many);
+    assert_eq!(rejected.holds("third/s", "1", &new("a"), start()), too_many);
+    assert_eq!(
+        rejected.holds("owner/s", "1", &new("a"), start()),
+        None,
+        "it took it"
+    );
+    assert_eq!(
+        rejected.holds("third/s", "1", &owed("a"), start()),
+        None,
+        "nor this"
+    );
+    let later = start() + Duration::from_mins(5);
+    assert_eq!(rejected.holds("other/s", "3", &new("a"), later), None);
+}
+
+#[test]
+fn a_rejection_of_what_the_bmc_took_keeps_nobody_else_from_being_offered() {
+    let rejected = RejectedCredentials::default();
+    rejected.note_login("owner/s", "1", &new("a"));
+    for _ in 0..5 {
+        rejected.note_rejection("owner/s", "1", &new("a"), start());
+        rejected.note_rejection("owner/t", "1", &owed("a"), start());
+    }
+    assert_eq!(rejected.holds("owner/s", "2", &new("a"), start()), None);
+}
+
+#[tokio::test]
+async fn what_a_bmc_has_not_taken_is_offered_one_after_the_other() {
+    let rejected = RejectedCredentials::default();
+    let trial = rejected.trial("x/s", "1", &new("a"), start()).await;
+    assert!(trial.is_some());
+    let taker = new("a");
+    let mut second = Box::pin(rejected.trial("y/s", "1", &taker, start()));
+    assert!(futures::poll!(&mut second).is_pending(), "it waits for the first");
+    assert!(rejected.trial("y/s", "1", &new("b"), start()).await.is_some());
+    assert!(rejected.trial("y/s", "1", &owed("a"), start()).await.is_none());
+    rejected.note_login("z/s", "1", &new("a"));
+    assert!(
+        rejected.trial("z/s", "1", &new("a"), start()).await.is_none(),
+        "it was taken"
+    );
+    drop(trial);
+    assert!(second.await.is_some());
 }

@@ -20,6 +20,7 @@ use tokio::time::Instant;
 use crate::api_call::{list, objects};
 use crate::bmc_access::BmcAccess;
 use crate::bmc_access::host::ResolvedHost;
+use crate::bmc_access::rejected_credentials::Taker;
 use crate::cli::bmc::arguments::HostArguments;
 use crate::cli::bmc::direct;
 use crate::cli::cluster::ClusterArguments;
@@ -246,11 +247,12 @@ impl ClusterHost {
         };
         let secret = format!("{}/{}", self.namespace, resolved.secret);
         let rejected = &self.cluster.access.rejected;
+        let taker = Taker::new(&resolved.address, false);
         let is_rejected = |obstacle: &Obstacle| obstacle.reason == Reason::BmcCredentialsRejected;
         if verdict.as_ref().is_err_and(is_rejected) {
-            rejected.note_rejection(&secret, version, &resolved.address.service(), Instant::now());
+            rejected.note_rejection(&secret, version, &taker, Instant::now());
         } else if inspected {
-            rejected.note_login(&secret, version, &resolved.address.service());
+            rejected.note_login(&secret, version, &taker);
         }
     }
 

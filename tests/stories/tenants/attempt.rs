@@ -1,6 +1,9 @@
 //! One attempt of a namespace user: what is tried, as whom, and with which objects.
 
+use std::time::Duration;
+
 use anyhow::{Context as _, Result, ensure};
+use bmc_simulator::{LockoutBy, LockoutSpec, RedfishSpec};
 use kube::Client;
 use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use remediator_api::PowerCycleRemediation;
@@ -9,6 +12,15 @@ use serde_json::{Value, json};
 use world::{HostOptions, World, WorldHost, nodeless};
 
 use super::editor;
+
+/// The neighbour's BMCs lock an account for longer than the story takes.
+const LOCKOUT: LockoutSpec = LockoutSpec {
+    threshold: 4,
+    duration: Duration::from_hours(1),
+    reset_after: Duration::from_hours(1),
+    tries_prolong: true,
+    by: LockoutBy::Account,
+};
 
 /// What the neighbour's host is known by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +41,12 @@ impl Victim {
             Self::NoNode => nodeless::never_joined(),
             Self::Machine | Self::NamedByMachine | Self::Node => HostOptions::default(),
         };
+        options.simulated = Box::new(|spec| {
+            spec.redfish(RedfishSpec {
+                lockout: LOCKOUT,
+                ..RedfishSpec::default()
+            })
+        });
         options.node = Box::new(move |mut node| {
             if self != Self::Machine {
                 node.machine = None;
@@ -281,8 +299,13 @@ impl Attempt<'_> {
 
     /// A login that the neighbour's BMC does not take. Its certificate is known to whoever connects.
     pub(super) fn secret(&self) -> Act {
+        self.login("bmc")
+    }
+
+    /// The same in a Secret of this name.
+    pub(super) fn login(&self, name: &str) -> Act {
         Act::create(json!({
-            "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "bmc"},
+            "apiVersion": "v1", "kind": "Secret", "metadata": {"name": name},
             "stringData": {"username": "admin", "password": "guessed", "ca.crt": self.host.bmc.ca_pem()},
         }))
     }

@@ -44,6 +44,11 @@ fn by_address() -> Vec<Row> {
             let place = attempt.base().rsplit('/').next().unwrap_or_default();
             ghost(attempt, &format!("ipmi://{place}"))
         }),
+        row("ten logins that the BMC does not take", Machine, |attempt| {
+            (0..10)
+                .flat_map(|number| guess(attempt, &format!("guess-{number}")))
+                .collect()
+        }),
         row("an address with a login in it", Machine, |attempt| {
             let address = attempt.host.bmc_address.replacen("://", "://admin:guessed@", 1);
             vec![
@@ -184,6 +189,13 @@ fn ghost(attempt: &Attempt<'_>, address: &str) -> Vec<Act> {
         attempt.endpoint("mine", &spec),
         remediation(&week),
     ]
+}
+
+/// An endpoint of another system of the neighbour's BMC, with a login of its own.
+fn guess(attempt: &Attempt<'_>, name: &str) -> [Act; 2] {
+    let address = format!("{}/redfish/v1/Systems/{name}", attempt.base());
+    let spec = json!({"nodeName": name, "address": address, "credentialsSecret": {"name": name}});
+    [attempt.login(name), attempt.endpoint(name, &spec)]
 }
 
 fn stating(attempt: &Attempt<'_>, uuid: &str) -> Act {
