@@ -8,7 +8,9 @@ no time; where none fails, the explorations. Exit status 1: a mutant survived, d
 import argparse
 import os
 import pathlib
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -21,7 +23,8 @@ CORE = pathlib.Path("crates/core/src")
 SLOW = ["exploration", "contention", "leaders"]
 # A mutant is compiled more often than it is explored.
 QUICK = "profile.dev.package.remediator-core.opt-level=1"
-TEST = ["cargo", "test", "--config", QUICK, "--quiet", "--package", "remediator-core", "--lib"]
+TEST = ["cargo", "test", "--config", QUICK, "--package", "remediator-core", "--lib"]
+FAILED = re.compile(r"test (\S+).* \.\.\. FAILED")
 
 
 def arguments():
@@ -47,28 +50,34 @@ def copy_tree():
             shutil.copy2(ROOT / name, COPY / name)
 
 
-def run(*command):
+def begin(*command):
     environment = {**os.environ, "CARGO_TARGET_DIR": str(TARGET / "target"), "CARGO_INCREMENTAL": "1"}
     # Mutants are not linted (tests/run.py).
     environment.pop("RUSTC_WORKSPACE_WRAPPER", None)
-    return subprocess.run(command, cwd=COPY, env=environment, capture_output=True, text=True)
+    return subprocess.Popen(command, cwd=COPY, env=environment, text=True, stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, start_new_session=True)
 
 
-def first_failure(output):
-    failed = [line for line in output.splitlines() if line.startswith("    ") and "::" in line]
-    return failed[0].strip() if failed else "a test"
+def first_failure(tests):
+    """What fails first of these tests, if anything does. One is enough: the others are not waited for."""
+    with begin(*TEST, "--", *tests) as tested:
+        for line in tested.stdout:
+            if failed := FAILED.match(line):
+                os.killpg(tested.pid, signal.SIGKILL)
+                return failed[1]
+    return None if tested.returncode == 0 else "the tests, which did not end"
 
 
 def judge():
     """What became of the mutant that stands in the copy: whether it was noticed, and by what."""
-    built = run(*TEST, "--no-run")
+    built = begin(*TEST, "--no-run")
+    said, _ = built.communicate()
     if built.returncode != 0:
-        return False, "does not compile:\n" + built.stderr
+        return False, "does not compile:\n" + said
     skips = [part for name in SLOW for part in ("--skip", name)]
     for tests in (skips, SLOW):
-        tested = run(*TEST, "--", *tests)
-        if tested.returncode != 0:
-            return True, first_failure(tested.stdout)
+        if failed := first_failure(tests):
+            return True, failed
     return False, "survived"
 
 
