@@ -68,7 +68,7 @@ PARTS = [
     ("licences", "computing", [], "chrt --idle 0 tests/licences.sh"),
     ("explorations", "computing", ["build"], "tests/units.sh core"),
     # A share: `make mutants` runs all of them.
-    ("mutants", "computing", ["build"], "chrt --idle 0 tests/mutants.py --share 1/33"),
+    ("mutants", "computing", ["build"], "chrt --idle 0 tests/mutants.py --share 1/100"),
 ]
 # Tracks that begin when all of these have ended, well or not: until then they would only slow each other down.
 AFTER = {

@@ -150,7 +150,7 @@ fn what_a_bmc_took_is_offered_again_for_whatever_reason() {
     let mut now = start();
     for minutes in [5, 10, 20, 40, 60, 60] {
         rejected.note_rejection("s", "1", &new("a"), now);
-        now += Duration::from_mins(minutes) - Duration::from_secs(1);
+        now += Duration::from_secs(60 * minutes - 1);
         let held = rejected.offer("s", "1", &new("a"), now);
         assert_eq!(held, Some(Rejection::ForNow(TAKEN_BEFORE.longest)));
         now += Duration::from_secs(1);
