@@ -178,13 +178,8 @@ impl Actor {
     /// A BMC that asked to be left alone is left alone. One that does not answer, or that a remediation has a
     /// handle on, is asked for a remediation only: the requests of one would wait behind a check that was begun.
     fn check_rest(&self, urgency: Urgency) -> Result<(), BmcError> {
-        if urgency == Urgency::Background {
-            let is_held = self.sessions.is_held_for_a_remediation();
-            if !is_held {
-                self.pace.with(|pace, _| pace.note_nobody_first());
-            } else if self.pace.with(Pace::gives_way) {
-                return Err(BmcError::Resting(PRECEDENCE));
-            }
+        if urgency == Urgency::Background && self.sessions.is_held_for_a_remediation() {
+            return Err(BmcError::Resting(PRECEDENCE));
         }
         let left = self.pace.with(|pace, now| {
             let open = pace.open_for(now).filter(|_| urgency == Urgency::Background);

@@ -23,8 +23,6 @@ const LONGEST_REST: Duration = Duration::from_mins(5);
 /// How long a peer that failed to prove who it is keeps a BMC from being spoken to over a protocol that proves
 /// less. Remediations ask again after two minutes at the latest.
 const DOUBT: Duration = Duration::from_mins(10);
-/// How long checks give way to remediations. One may wait at a BMC for days, and other hosts be behind it.
-const LONGEST_PRECEDENCE: Duration = Duration::from_mins(10);
 /// The longest that a `Retry-After` is obeyed.
 const LONGEST_WISH: Duration = Duration::from_mins(1);
 
@@ -39,8 +37,6 @@ pub(super) struct Pace {
     failed_at: Option<Instant>,
     /// Until when a command may still arrive that was sent in a conversation which is over.
     command_under_way_until: Option<Instant>,
-    /// Since when every check gave way to a remediation.
-    gives_way_since: Option<Instant>,
     /// When a peer last failed to prove who it is, by the version of the Secret that was offered to it: a login that is
     /// wrong, or a CA that is, says nothing to those who have another.
     doubted_at: BTreeMap<String, Instant>,
@@ -58,21 +54,6 @@ impl SharedPace {
 }
 
 impl Pace {
-    /// Whether a check gives way to the remediation that has a handle on the BMC. After a while one does not.
-    pub(super) fn gives_way(&mut self, now: Instant) -> bool {
-        let since = *self.gives_way_since.get_or_insert(now);
-        let gives_way = now.saturating_duration_since(since) < LONGEST_PRECEDENCE;
-        if !gives_way {
-            self.gives_way_since = None;
-        }
-        gives_way
-    }
-
-    /// Notes that there is nobody to whom checks would give way.
-    pub(super) fn note_nobody_first(&mut self) {
-        self.gives_way_since = None;
-    }
-
     /// The earliest time of the next command.
     pub(super) fn command_at(&self, now: Instant) -> Instant {
         not_before(self.last_command, COMMAND_SPACING, now)

@@ -64,15 +64,3 @@ fn a_command_that_may_still_arrive_is_remembered_until_the_latest_time_of_all() 
     assert!(pace.is_command_under_way(begin + secs(59)) && !pace.is_blank(begin + secs(59)));
     assert!(!pace.is_command_under_way(begin + secs(60)) && pace.is_blank(begin + secs(60)));
 }
-
-/// A request may wait for days at a BMC behind which other hosts are.
-#[test]
-fn checks_give_way_to_a_remediation_for_ten_minutes_and_then_one_does_not() {
-    let (mut pace, begin) = (Pace::default(), Instant::now());
-    assert!(pace.gives_way(begin));
-    assert!(pace.gives_way(begin + secs(599)));
-    assert!(!pace.gives_way(begin + secs(600)));
-    assert!(pace.gives_way(begin + secs(601)), "one, and then it begins anew");
-    pace.note_nobody_first();
-    assert!(pace.gives_way(begin + secs(1500)), "it is another remediation");
-}
