@@ -18,7 +18,10 @@ use crate::bmc_access::BmcAccess;
 use crate::bmc_access::bmc_obstacle::obstacle;
 use crate::bmc_access::host::ResolvedHost;
 use crate::bmc_access::opening::{Asker, Opening, rejected_before};
-use crate::bmc_access::rejected_credentials::{Taker, Trial};
+use crate::bmc_access::rejected_credentials::{Rejection, Taker, Trial};
+
+/// When a check comes again that would offer one login too many.
+const TOO_MANY: Duration = Duration::from_mins(1);
 
 /// An open conversation with a BMC.
 #[derive(Debug)]
@@ -86,10 +89,12 @@ impl Conversation {
 
     /// Asks for identity and power state. Dated by this process's clock when the request is sent.
     pub(crate) async fn read(&mut self, access: &BmcAccess) -> Result<PowerRead, Obstacle> {
-        let _trial = self.may_log_in(access).await?;
+        let may_log_in = self.may_log_in(access);
+        let trial = may_log_in.map_err(|rejection| rejected_before(&self.host.secret, rejection))?;
         let read = self.line.read(|| access.clock.now()).await;
         let read = read.map_err(|error| self.judge(access, &error))?;
         self.note_login(access);
+        drop(trial);
         self.end_predecessor(read.session.as_deref()).await;
         Ok(read)
     }
@@ -102,9 +107,10 @@ impl Conversation {
     /// Asks for everything that a remediation would depend on. The outer error: for how long the BMC is not to be
     /// asked, because it wants to rest or did not answer several times.
     pub(crate) async fn inspect(&self, access: &BmcAccess) -> Result<Result<BmcReport, Obstacle>, Duration> {
-        let _trial = match self.may_log_in(access).await {
+        let _trial = match self.may_log_in(access) {
             Ok(trial) => trial,
-            Err(obstacle) => return Ok(Err(obstacle)),
+            Err(Rejection::TooMany) => return Err(TOO_MANY),
+            Err(rejection) => return Ok(Err(rejected_before(&self.host.secret, rejection))),
         };
         match self.line.inspect().await {
             Ok(inspection) => {
@@ -169,18 +175,15 @@ impl Conversation {
         obstacle
     }
 
-    /// Whether the login may still be offered: others may have been rejected with it since it was read. What the BMC never
-    /// took is offered when nothing else of that kind is, until the answer is dropped.
-    async fn may_log_in(&self, access: &BmcAccess) -> Result<Option<Trial>, Obstacle> {
+    /// Whether the login may still be offered: others may have been rejected with it since it was read. The answer is held
+    /// until the BMC has answered.
+    fn may_log_in(&self, access: &BmcAccess) -> Result<Option<Trial>, Rejection> {
         if self.logged_in.load(Ordering::Relaxed) {
             return Ok(None);
         }
-        let (rejected, secret, version) = (&access.rejected, &self.secret, &self.version);
-        let trial = rejected.trial(secret, version, &self.taker, Instant::now()).await;
-        match rejected.offer(secret, version, &self.taker, Instant::now()) {
-            Some(rejection) => Err(rejected_before(&self.host.secret, rejection)),
-            None => Ok(trial),
-        }
+        access
+            .rejected
+            .offer(&self.secret, &self.version, &self.taker, Instant::now())
     }
 
     fn note_login(&self, access: &BmcAccess) {

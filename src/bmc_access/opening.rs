@@ -61,7 +61,7 @@ impl Opening {
             Asker::Check(namespace) => (namespace.to_owned(), None, Urgency::Background),
         };
         let begun = remediation.and_then(Begun::of);
-        let took_secret = begun.as_ref().is_some_and(|begun| begun.took_secret);
+        let taker = taker(&host.address, begun.as_ref());
         let (login, target, route) = match access.target(&namespace, host, expected_uuid, begun).await? {
             Ok(target) => target,
             Err(obstacle) => return Ok(Err(obstacle)),
@@ -77,7 +77,7 @@ impl Opening {
             host: host.clone(),
             route,
             urgency,
-            taker: Taker::new(&host.address, took_secret),
+            taker,
             predecessor: journal.and_then(|journal| journal.bmc_session.clone()),
         }))
     }
@@ -150,7 +150,7 @@ fn admitted(
     secrets.insert(login.secret.clone(), login.version.clone());
     drop(secrets);
     let address = &host.address;
-    let taker = Taker::new(address, begun.as_ref().is_some_and(|begun| begun.took_secret));
+    let taker = taker(address, begun.as_ref());
     let rejection = access
         .rejected
         .holds(&login.secret, &login.version, &taker, Instant::now());
@@ -171,6 +171,13 @@ fn rules_for(
     let nodes = cluster_networks::that_matter(&access.caches.nodes, &address.host);
     let allowed = access.networks.allowed(&rules, address, &nodes, is_begun)?;
     Ok((rules, allowed))
+}
+
+fn taker(address: &BmcAddress, begun: Option<&Begun>) -> Taker {
+    begun.map_or_else(
+        || Taker::new(address),
+        |begun| Taker::owed(address, begun.took_secret),
+    )
 }
 
 /// Something was begun that has to be ended.
@@ -224,10 +231,9 @@ pub(super) fn rejected_before(secret: &str, rejection: Rejection) -> Obstacle {
         Rejection::ByOthers(count) => format!(
             "{count} other BMCs rejected Secret {secret} and none took it; this version is not tried any more. {CORRECT}"
         ),
-        Rejection::TooMany(within) => format!(
-            "the BMC rejected so many other logins that one more could lock the account; Secret {secret}, which it never \
-             took, is tried within {} min. Look for BMCEndpoints with the same address and a wrong Secret.",
-            within.as_secs().div_ceil(60)
+        Rejection::TooMany => format!(
+            "Secret {secret}, which the BMC never took, is tried when the logins that it rejected are 5 min old: one more could \
+             lock the account. Look for BMCEndpoints with the same address and a wrong Secret."
         ),
     };
     Obstacle::new(Reason::BmcCredentialsRejected, detail)

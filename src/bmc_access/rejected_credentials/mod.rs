@@ -11,8 +11,9 @@
 //!   was changed to a wrong one; then nothing but a correction helps anyway.
 //! * For all else after 5 min, and after pauses that double up to an hour.
 //!
-//! What a BMC has not taken yet may be wrong, and may be somebody's who has no right to it: of these one is offered at a
-//! time, and none after three rejections within 5 min, of which one namespace may have two.
+//! What a BMC has not taken yet may be wrong, and may be somebody's who has no right to it: of these no more are offered
+//! after three rejections within 5 min, of which one namespace may have two. What is not answered yet counts as well. Nobody
+//! waits for another, and what brings a host back is not held to it.
 
 #[cfg(test)]
 mod tests;
@@ -22,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use remediator_bmc::BmcAddress;
+use remediator_bmc::{BmcAddress, Host};
 use tokio::time::Instant;
 
 pub(crate) use self::trials::Trial;
@@ -94,17 +95,33 @@ impl Rejected {
 pub(crate) struct Taker {
     bmc: String,
     host: String,
-    /// Whether a host behind it may be off because of us, for which it took the Secret.
+    /// Whether a host behind it may be off because of us.
+    owed: bool,
+    /// Whether it took the Secret for that host.
     took_it: bool,
 }
 
 impl Taker {
-    /// `took_it`: a host behind this BMC may be off because of us, for which it took the Secret.
-    pub(crate) fn new(address: &BmcAddress, took_it: bool) -> Self {
+    /// A BMC with which nothing was begun.
+    pub(crate) fn new(address: &BmcAddress) -> Self {
+        let host = match &address.host {
+            Host::Ip(address) => address.to_canonical().to_string(),
+            Host::Name(name) => name.as_str().to_owned(),
+        };
         Self {
             bmc: address.service(),
-            host: address.host.to_string(),
+            host,
+            owed: false,
+            took_it: false,
+        }
+    }
+
+    /// A BMC behind which a host may be off because of us. `took_it`: it took the Secret for that host.
+    pub(crate) fn owed(address: &BmcAddress, took_it: bool) -> Self {
+        Self {
+            owed: true,
             took_it,
+            ..Self::new(address)
         }
     }
 }
@@ -118,8 +135,8 @@ pub(crate) enum Rejection {
     ForNow(Duration),
     /// Others did, and nobody took it.
     ByOthers(usize),
-    /// This BMC rejected others, and it will be offered within this time.
-    TooMany(Duration),
+    /// This BMC rejected others, or has not answered yet.
+    TooMany,
 }
 
 impl RejectedCredentials {
@@ -132,7 +149,7 @@ impl RejectedCredentials {
             rejected.last = now;
             offered.taken_by.contains(&taker.bmc)
         });
-        if was_taken != Some(true) && !taker.took_it {
+        if was_taken != Some(true) && !taker.owed {
             self.trials_at(taker, now, |trials| trials.note_rejection(secret, now));
         }
     }
@@ -153,14 +170,10 @@ impl RejectedCredentials {
         taker: &Taker,
         now: Instant,
     ) -> Option<Rejection> {
-        let (rejection, took_it) = self.rejection(secret, version, taker, now);
-        if took_it {
-            return rejection;
-        }
-        rejection.or_else(|| self.trials().get(&taker.host)?.too_many(secret, now))
+        self.rejection(secret, version, taker, now).0
     }
 
-    /// Why nobody but this BMC, and none but this version, keeps it from being offered; and whether the BMC took it before.
+    /// The same, and whether the BMC took it before.
     fn rejection(
         &self,
         secret: &str,
@@ -176,6 +189,7 @@ impl RejectedCredentials {
         };
         let pauses = match (taker.took_it, offered.taken_by.contains(&taker.bmc)) {
             (true, _) => Some(TO_BRING_BACK),
+            (false, true) if taker.owed => Some(TO_BRING_BACK),
             (false, true) => Some(TAKEN_BEFORE),
             (false, false) => None,
         };
@@ -194,41 +208,34 @@ impl RejectedCredentials {
         (rejection, pauses.is_some())
     }
 
-    /// Waits until nothing else that this BMC has not taken is offered to it. `None` where this was taken before, which
-    /// waits for nobody.
-    pub(crate) async fn trial(
-        &self,
-        secret: &str,
-        version: &str,
-        taker: &Taker,
-        now: Instant,
-    ) -> Option<Trial> {
-        let (_, took_it) = self.rejection(secret, version, taker, now);
-        if took_it {
-            return None;
-        }
-        let turn = self.trials_at(taker, now, Trials::turn);
-        Some(Trial(turn.lock_owned().await))
-    }
-
     /// The same as [`Self::holds`] right before it is offered. Whoever asks while that is not answered finds that it was
-    /// just offered: several hosts behind one BMC do not offer at once what it may reject once more.
+    /// just offered: several hosts behind one BMC do not offer at once what it may reject once more. The answer is held
+    /// until the BMC has answered.
+    ///
+    /// # Errors
+    /// Why it is not offered.
     pub(crate) fn offer(
         &self,
         secret: &str,
         version: &str,
         taker: &Taker,
         now: Instant,
-    ) -> Option<Rejection> {
-        let held = self.holds(secret, version, taker, now);
-        if held.is_none() {
-            self.with(secret, version, |offered| {
-                if let Some(rejected) = offered.rejected_by.get_mut(&taker.bmc) {
-                    rejected.last = now;
-                }
-            });
+    ) -> Result<Option<Trial>, Rejection> {
+        let (rejection, took_it) = self.rejection(secret, version, taker, now);
+        if let Some(rejection) = rejection {
+            return Err(rejection);
         }
-        held
+        if !took_it && !taker.owed {
+            return self
+                .trials_at(taker, now, |trials| trials.begin(secret, now))
+                .map(Some);
+        }
+        self.with(secret, version, |offered| {
+            if let Some(rejected) = offered.rejected_by.get_mut(&taker.bmc) {
+                rejected.last = now;
+            }
+        });
+        Ok(None)
     }
 
     fn with<A>(&self, secret: &str, version: &str, note: impl FnOnce(&mut Offered) -> A) -> Option<A> {
@@ -256,12 +263,8 @@ impl RejectedCredentials {
 
     /// Changes what was offered to a BMC that it had not taken; what does not count any more is forgotten.
     fn trials_at<A>(&self, taker: &Taker, now: Instant, change: impl FnOnce(&mut Trials) -> A) -> A {
-        let mut all = self.trials();
+        let mut all = self.trials.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|_, trials| !trials.are_over(now));
         change(all.entry(taker.host.clone()).or_default())
-    }
-
-    fn trials(&self) -> MutexGuard<'_, BTreeMap<String, Trials>> {
-        self.trials.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -9,15 +9,12 @@ fn start() -> Instant {
 
 /// A BMC with which nothing was begun.
 fn new(bmc: &str) -> Taker {
-    Taker::new(&format!("redfish+https://{bmc}").parse().unwrap(), false)
+    Taker::new(&format!("redfish+https://{bmc}").parse().unwrap())
 }
 
 /// A BMC whose host has to be brought back.
 fn owed(bmc: &str) -> Taker {
-    Taker {
-        took_it: true,
-        ..new(bmc)
-    }
+    Taker::owed(&format!("redfish+https://{bmc}").parse().unwrap(), true)
 }
 
 #[test]
@@ -99,7 +96,7 @@ fn a_version_that_a_bmc_took_is_offered_to_it_again_where_a_host_has_to_be_broug
     for pause in [30, 60, 120, 240, 300, 300] {
         rejected.note_rejection("s", "1", &new("a"), now);
         pass(&mut now, pause - 1);
-        let held = rejected.offer("s", "1", &owed("a"), now);
+        let held = rejected.offer("s", "1", &owed("a"), now).err();
         assert_eq!(
             held,
             Some(Rejection::ForNow(TO_BRING_BACK.longest)),
@@ -107,8 +104,12 @@ fn a_version_that_a_bmc_took_is_offered_to_it_again_where_a_host_has_to_be_broug
         );
         pass(&mut now, 1);
         assert_eq!(rejected.holds("s", "1", &owed("a"), now), None, "after {pause} s");
-        assert_eq!(rejected.offer("s", "1", &owed("a"), now), None, "after {pause} s");
-        let held = rejected.offer("s", "1", &owed("a"), now);
+        assert_eq!(
+            rejected.offer("s", "1", &owed("a"), now).err(),
+            None,
+            "after {pause} s"
+        );
+        let held = rejected.offer("s", "1", &owed("a"), now).err();
         assert_eq!(
             held,
             Some(Rejection::ForNow(TO_BRING_BACK.longest)),
@@ -123,7 +124,11 @@ fn a_version_that_a_bmc_took_is_offered_to_it_again_where_a_host_has_to_be_broug
     }
     rejected.note_rejection("s", "1", &new("a"), now);
     pass(&mut now, 30);
-    assert_eq!(rejected.offer("s", "1", &owed("a"), now), None, "it begins anew");
+    assert_eq!(
+        rejected.offer("s", "1", &owed("a"), now).err(),
+        None,
+        "it begins anew"
+    );
 }
 
 #[test]
@@ -151,14 +156,18 @@ fn what_a_bmc_took_is_offered_again_for_whatever_reason() {
     for minutes in [5, 10, 20, 40, 60, 60] {
         rejected.note_rejection("s", "1", &new("a"), now);
         now += Duration::from_secs(60 * minutes - 1);
-        let held = rejected.offer("s", "1", &new("a"), now);
+        let held = rejected.offer("s", "1", &new("a"), now).err();
         assert_eq!(held, Some(Rejection::ForNow(TAKEN_BEFORE.longest)));
         now += Duration::from_secs(1);
-        assert_eq!(rejected.offer("s", "1", &new("a"), now), None, "{minutes} min");
+        assert_eq!(
+            rejected.offer("s", "1", &new("a"), now).err(),
+            None,
+            "{minutes} min"
+        );
     }
     rejected.note_rejection("s", "1", &new("b"), now);
     now += Duration::from_hours(24);
-    let held = rejected.offer("s", "1", &new("b"), now);
+    let held = rejected.offer("s", "1", &new("b"), now).err();
     assert_eq!(held, Some(Rejection::ByThisBmc), "it took nothing");
 }
 
@@ -166,39 +175,31 @@ fn what_a_bmc_took_is_offered_again_for_whatever_reason() {
 #[test]
 fn few_logins_that_a_bmc_has_not_taken_are_offered_and_what_it_took_always() {
     let rejected = RejectedCredentials::default();
+    let offer = |secret, version, taker: &Taker, now| rejected.offer(secret, version, taker, now).err();
     rejected.note_login("owner/s", "1", &new("a"));
-    let ipmi = Taker::new(&"ipmi://a".parse().unwrap(), false);
+    let ipmi = Taker::new(&"ipmi://a".parse().unwrap());
     rejected.note_rejection("other/s", "1", &new("a"), start());
-    assert_eq!(rejected.holds("other/s", "2", &new("a"), start()), None, "a slip");
+    assert_eq!(offer("other/s", "2", &new("a"), start()), None, "a slip");
     rejected.note_rejection("other/t", "2", &ipmi, start());
-    let too_many = Some(Rejection::TooMany(Duration::from_mins(5)));
-    assert_eq!(rejected.holds("other/s", "3", &new("a"), start()), too_many);
-    assert_eq!(rejected.holds("other/t", "3", &ipmi, start()), too_many);
-    assert_eq!(
-        rejected.holds("other/s", "3", &new("b"), start()),
-        None,
-        "of another"
-    );
-    assert_eq!(
-        rejected.holds("owner/s", "2", &new("a"), start()),
-        None,
-        "a correction"
-    );
+    let too_many = Some(Rejection::TooMany);
+    assert_eq!(offer("other/s", "3", &new("a"), start()), too_many);
+    assert_eq!(offer("other/t", "3", &ipmi, start()), too_many);
+    assert_eq!(offer("other/s", "3", &new("b"), start()), None, "of another");
+    assert_eq!(offer("owner/s", "2", &new("a"), start()), None, "a correction");
     rejected.note_rejection("owner/s", "2", &new("a"), start());
-    assert_eq!(rejected.holds("owner/s", "3", &new("a"), start()), too_many);
-    assert_eq!(rejected.holds("third/s", "1", &new("a"), start()), too_many);
-    assert_eq!(
-        rejected.holds("owner/s", "1", &new("a"), start()),
-        None,
-        "it took it"
-    );
-    assert_eq!(
-        rejected.holds("third/s", "1", &owed("a"), start()),
-        None,
-        "nor this"
-    );
+    assert_eq!(offer("owner/s", "3", &new("a"), start()), too_many);
+    assert_eq!(offer("third/s", "1", &new("a"), start()), too_many);
+    assert_eq!(offer("owner/s", "1", &new("a"), start()), None, "it took it");
+    for took_it in [false, true] {
+        let owed = Taker::owed(&"redfish+https://a".parse().unwrap(), took_it);
+        assert_eq!(
+            offer("third/s", "1", &owed, start()),
+            None,
+            "it brings a host back"
+        );
+    }
     let later = start() + Duration::from_mins(5);
-    assert_eq!(rejected.holds("other/s", "3", &new("a"), later), None);
+    assert_eq!(offer("other/s", "3", &new("a"), later), None);
 }
 
 #[test]
@@ -209,24 +210,22 @@ fn a_rejection_of_what_the_bmc_took_keeps_nobody_else_from_being_offered() {
         rejected.note_rejection("owner/s", "1", &new("a"), start());
         rejected.note_rejection("owner/t", "1", &owed("a"), start());
     }
-    assert_eq!(rejected.holds("owner/s", "2", &new("a"), start()), None);
+    assert!(rejected.offer("owner/s", "2", &new("a"), start()).is_ok());
 }
 
-#[tokio::test]
-async fn what_a_bmc_has_not_taken_is_offered_one_after_the_other() {
+/// Logins that hang count for as long as they do, and nobody waits for them.
+#[test]
+fn what_is_not_answered_yet_counts_as_rejected() {
     let rejected = RejectedCredentials::default();
-    let trial = rejected.trial("x/s", "1", &new("a"), start()).await;
-    assert!(trial.is_some());
-    let taker = new("a");
-    let mut second = Box::pin(rejected.trial("y/s", "1", &taker, start()));
-    assert!(futures::poll!(&mut second).is_pending(), "it waits for the first");
-    assert!(rejected.trial("y/s", "1", &new("b"), start()).await.is_some());
-    assert!(rejected.trial("y/s", "1", &owed("a"), start()).await.is_none());
-    rejected.note_login("z/s", "1", &new("a"));
-    assert!(
-        rejected.trial("z/s", "1", &new("a"), start()).await.is_none(),
-        "it was taken"
-    );
-    drop(trial);
-    assert!(second.await.is_some());
+    let offer = |secret| rejected.offer(secret, "1", &new("10.0.0.5"), start());
+    let (first, second) = (offer("x/s").unwrap(), offer("x/t").unwrap());
+    assert!(first.is_some() && second.is_some());
+    assert_eq!(offer("x/u").err(), Some(Rejection::TooMany));
+    let mapped = new("[::ffff:10.0.0.5]");
+    let by_another_name = rejected.offer("x/u", "1", &mapped, start());
+    assert_eq!(by_another_name.err(), Some(Rejection::TooMany));
+    let of_another = offer("y/s").unwrap();
+    assert_eq!(offer("z/s").err(), Some(Rejection::TooMany));
+    drop((first, second, of_another));
+    assert!(offer("z/s").is_ok(), "none of them was rejected");
 }

@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::time::Instant;
 
 use super::Rejection;
@@ -21,12 +20,13 @@ const MOST_OF_A_NAMESPACE: usize = 2;
 pub(super) struct Trials {
     /// When which Secrets were rejected, the oldest first.
     rejected: VecDeque<(Instant, String)>,
-    one_at_a_time: Weak<Mutex<()>>,
+    /// Which are offered now.
+    offered: Vec<(Weak<()>, String)>,
 }
 
-/// Nothing else that a BMC has not taken yet is offered to it while this is held.
+/// Something that a BMC has not taken is offered to it while this is held. It counts as a rejection until then.
 #[derive(Debug)]
-pub(crate) struct Trial(#[expect(dead_code, reason = "it is held")] pub(super) OwnedMutexGuard<()>);
+pub(crate) struct Trial(#[expect(dead_code, reason = "it is held")] Arc<()>);
 
 impl Trials {
     pub(super) fn note_rejection(&mut self, secret: &str, now: Instant) {
@@ -36,31 +36,39 @@ impl Trials {
         }
     }
 
-    /// What is locked while something is offered that the BMC has not taken.
-    pub(super) fn turn(&mut self) -> Arc<Mutex<()>> {
-        self.one_at_a_time.upgrade().unwrap_or_else(|| {
-            let new = Arc::default();
-            self.one_at_a_time = Arc::downgrade(&new);
-            new
-        })
+    /// Begins to offer one, unless too many were rejected or are offered now.
+    pub(super) fn begin(&mut self, secret: &str, now: Instant) -> Result<Trial, Rejection> {
+        self.offered.retain(|(trial, _)| trial.strong_count() > 0);
+        if self.are_too_many(secret, now) {
+            return Err(Rejection::TooMany);
+        }
+        let trial = Arc::default();
+        self.offered.push((Arc::downgrade(&trial), secret.to_owned()));
+        Ok(Trial(trial))
     }
 
     /// Whether nothing of them counts any more.
     pub(super) fn are_over(&self, now: Instant) -> bool {
-        self.one_at_a_time.strong_count() == 0 && self.counted(now).next().is_none()
+        self.counted(now).next().is_none()
     }
 
-    fn counted(&self, now: Instant) -> impl Iterator<Item = &(Instant, String)> {
+    /// The Secrets that were rejected lately, and those that are offered.
+    fn counted(&self, now: Instant) -> impl Iterator<Item = &str> {
         let counts = move |(at, _): &&(Instant, String)| now.saturating_duration_since(*at) < COUNTED;
-        self.rejected.iter().filter(counts)
+        let rejected = self
+            .rejected
+            .iter()
+            .filter(counts)
+            .map(|(_, secret)| secret.as_str());
+        let offered = self.offered.iter().filter(|(trial, _)| trial.strong_count() > 0);
+        rejected.chain(offered.map(|(_, secret)| secret.as_str()))
     }
 
-    /// Whether so many were rejected that another Secret has to wait.
-    pub(super) fn too_many(&self, secret: &str, now: Instant) -> Option<Rejection> {
-        let is_neighbour = |(_, other): &&(Instant, String)| namespace(other) == namespace(secret);
+    /// Whether another Secret has to wait.
+    fn are_too_many(&self, secret: &str, now: Instant) -> bool {
+        let is_neighbour = |other: &&str| namespace(other) == namespace(secret);
         let own = self.counted(now).filter(is_neighbour).count();
-        let are_too_many = own >= MOST_OF_A_NAMESPACE || self.counted(now).count() >= MOST;
-        are_too_many.then_some(Rejection::TooMany(COUNTED))
+        own >= MOST_OF_A_NAMESPACE || self.counted(now).count() >= MOST
     }
 }
 

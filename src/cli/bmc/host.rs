@@ -247,7 +247,7 @@ impl ClusterHost {
         };
         let secret = format!("{}/{}", self.namespace, resolved.secret);
         let rejected = &self.cluster.access.rejected;
-        let taker = Taker::new(&resolved.address, false);
+        let taker = Taker::new(&resolved.address);
         let is_rejected = |obstacle: &Obstacle| obstacle.reason == Reason::BmcCredentialsRejected;
         if verdict.as_ref().is_err_and(is_rejected) {
             rejected.note_rejection(&secret, version, &taker, Instant::now());
