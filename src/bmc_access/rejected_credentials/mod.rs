@@ -187,12 +187,8 @@ impl RejectedCredentials {
         let Some(offered) = of_this.next() else {
             return (None, taker.took_it);
         };
-        let pauses = match (taker.took_it, offered.taken_by.contains(&taker.bmc)) {
-            (true, _) => Some(TO_BRING_BACK),
-            (false, true) if taker.owed => Some(TO_BRING_BACK),
-            (false, true) => Some(TAKEN_BEFORE),
-            (false, false) => None,
-        };
+        let was_taken = taker.took_it || offered.taken_by.contains(&taker.bmc);
+        let pauses = was_taken.then_some(if taker.owed { TO_BRING_BACK } else { TAKEN_BEFORE });
         let rejections = offered.rejected_by.len();
         let rejection = match (offered.rejected_by.get(&taker.bmc), &pauses) {
             (Some(_), None) => Some(Rejection::ByThisBmc),

@@ -13,11 +13,12 @@ use world::{HostOptions, World, WorldHost, nodeless};
 
 use super::editor;
 
-/// The neighbour's BMCs lock an account for longer than the story takes.
+/// The neighbour's BMCs lock an account for longer than the story takes. What the daemon may send in 5 min does not add up,
+/// however slow the machine is.
 const LOCKOUT: LockoutSpec = LockoutSpec {
     threshold: 4,
     duration: Duration::from_hours(1),
-    reset_after: Duration::from_hours(1),
+    reset_after: Duration::from_mins(4),
     tries_prolong: true,
     by: LockoutBy::Account,
 };

@@ -186,6 +186,32 @@ fn a_host_that_goes_off_during_the_pause_between_attempts_is_noticed_at_once() {
     assert!(sim.world.now - off <= SOON, "{} ms", sim.world.now - off);
 }
 
+/// Nobody could ask the BMC whether it would still carry out the power-off. It is asked before the remediation ends.
+#[test]
+fn a_node_that_reports_again_after_a_power_off_that_was_ignored_is_found_to_have_recovered() {
+    let mut sim = Sim::new();
+    sim.world.bmc.obeys_off = false;
+    sim.run_until(|sim| !sim.sent.is_empty());
+    sim.world.bmc.reachable = false;
+    sim.run_until(|sim| sim.journal.phase == Phase::Pending && sim.journal.attempt == 1);
+    assert!(sim.journal.intent.is_some(), "{}", sim.journal.message);
+    let pause_is_over = |sim: &Sim| {
+        sim.journal
+            .next_attempt
+            .is_none_or(|next| next < at(sim.world.now))
+    };
+    sim.run_until(pause_is_over);
+    sim.world.revive();
+    live_on(&mut sim, 10_000);
+    assert_eq!(sim.journal.phase, Phase::Pending, "{}", sim.journal.message);
+    sim.world.bmc.reachable = true;
+    sim.run();
+    let ended = (sim.journal.phase, sim.journal.reason.as_str());
+    let recovered = (Phase::Cancelled, Reason::Recovered.as_str());
+    assert_eq!(ended, recovered, "{}", sim.journal.message);
+    assert_eq!(sim.journal.intent, None);
+}
+
 #[test]
 fn a_successor_that_finds_a_deadline_passed_has_the_whole_time_of_the_phase() {
     for phase in [
