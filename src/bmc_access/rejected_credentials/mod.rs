@@ -62,7 +62,7 @@ const TAKEN_BEFORE: Pauses = Pauses {
 pub(crate) struct RejectedCredentials {
     /// The version that was offered first comes first.
     secrets: Mutex<BTreeMap<String, VecDeque<Offered>>>,
-    /// By host of a BMC, for an account is the same for Redfish and for IPMI.
+    /// By [`Taker::accounts`].
     trials: Mutex<BTreeMap<String, Trials>>,
 }
 
@@ -94,7 +94,9 @@ impl Rejected {
 #[derive(Clone, Debug)]
 pub(crate) struct Taker {
     bmc: String,
-    host: String,
+    /// What has its accounts: the BMC, for Redfish and for IPMI, where it has the usual ports. Another port of the same
+    /// address may be another BMC: those of virtual machines are told apart by it.
+    accounts: String,
     /// Whether a host behind it may be off because of us.
     owed: bool,
     /// Whether it took the Secret for that host.
@@ -108,9 +110,14 @@ impl Taker {
             Host::Ip(address) => address.to_canonical().to_string(),
             Host::Name(name) => name.as_str().to_owned(),
         };
+        let accounts = if address.is_at_usual_port() {
+            host
+        } else {
+            format!("{host} port {}", address.port)
+        };
         Self {
             bmc: address.service(),
-            host,
+            accounts,
             owed: false,
             took_it: false,
         }
@@ -261,6 +268,6 @@ impl RejectedCredentials {
     fn trials_at<A>(&self, taker: &Taker, now: Instant, change: impl FnOnce(&mut Trials) -> A) -> A {
         let mut all = self.trials.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|_, trials| !trials.are_over(now));
-        change(all.entry(taker.host.clone()).or_default())
+        change(all.entry(taker.accounts.clone()).or_default())
     }
 }

@@ -229,3 +229,19 @@ fn what_is_not_answered_yet_counts_as_rejected() {
     drop((first, second, of_another));
     assert!(offer("z/s").is_ok(), "none of them was rejected");
 }
+
+/// BMCs of virtual machines share an address, and are told apart by their ports.
+#[test]
+fn bmcs_at_other_ports_of_an_address_are_counted_apart() {
+    let rejected = RejectedCredentials::default();
+    let offers: Vec<_> = (8000..8006)
+        .map(|port| rejected.offer("x/s", "1", &new(&format!("a:{port}")), start()))
+        .collect();
+    assert!(offers.iter().all(Result::is_ok), "{offers:?}");
+    let ipmi = Taker::new(&"ipmi://a".parse().unwrap());
+    let at_their_ports =
+        [&ipmi, &new("a:443"), &new("a")].map(|taker| rejected.offer("x/s", "1", taker, start()));
+    let [first, second, third] = &at_their_ports;
+    assert!(first.is_ok() && second.is_ok(), "{at_their_ports:?}");
+    assert_eq!(third.as_ref().err(), Some(&Rejection::TooMany));
+}

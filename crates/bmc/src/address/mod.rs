@@ -64,6 +64,9 @@ pub enum Privilege {
     Administrator = 4,
 }
 
+/// The primary port of RMCP (IPMI 2.0, table 13-1).
+const IPMI_PORT: u16 = 623;
+
 /// A BMC address. Holds no secret: user information is refused when it is read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BmcAddress {
@@ -101,6 +104,15 @@ impl BmcAddress {
         };
         without.to_string()
     }
+
+    /// Whether it has the port that BMCs have for what it is: 443 or 80 for Redfish, 623 for IPMI.
+    pub fn is_at_usual_port(&self) -> bool {
+        let usual = match self.protocol {
+            Protocol::Redfish => self.transport.default_port(),
+            Protocol::Ipmi => IPMI_PORT,
+        };
+        self.port == usual
+    }
 }
 
 impl FromStr for BmcAddress {
@@ -133,7 +145,7 @@ impl FromStr for BmcAddress {
                 (Some(path), Privilege::Operator, transport.default_port())
             }
             Protocol::Ipmi if !matches!(path, "" | "/") => return Err(AddressError::PathOnIpmi),
-            Protocol::Ipmi => (None, privilege(query)?, 623),
+            Protocol::Ipmi => (None, privilege(query)?, IPMI_PORT),
         };
         Ok(Self {
             protocol,
