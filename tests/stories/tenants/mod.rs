@@ -17,6 +17,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use bmc_simulator::Event;
 use futures::future::{join_all, try_join_all};
 use harness::{AuditEvent, Cluster};
 use remediator_api::PowerCycleRemediation;
@@ -34,6 +35,9 @@ static SETTING: Setting = Setting::alone("tenants").weighing(4).taking(80);
 const LONG: Duration = Duration::from_mins(10);
 /// Nodes that fall silent at once: all of them would take the processors from the other stories, and they from these.
 const AT_ONCE: usize = 10;
+
+/// Three guesses of one namespace take at least this long: a little less than the 5 min for which the daemon counts them.
+const TWO_GUESSES_IN: Duration = Duration::from_secs(290);
 
 /// What a remediation of the neighbour's would say if something of the attacker's held it up.
 const HELD_UP: [Reason; 14] = [
@@ -118,8 +122,23 @@ async fn invariant_14_nothing_that_a_tenant_makes_affects_the_host_of_another() 
         attempt.has_begun_nothing().await.context(row.what)?;
         let held_up = held_up(&events, &owner, host);
         ensure_it(held_up.is_empty(), row, &format!("it waited: {held_up:#?}"))?;
+        let guesses = guesses(host);
+        let close = guesses
+            .windows(3)
+            .any(|three| three[2].saturating_sub(three[0]) < TWO_GUESSES_IN);
+        ensure_it(!close, row, &format!("guessed at {guesses:?}"))?;
     }
+    let guessed = owner.hosts.iter().map(guesses).any(|guesses| !guesses.is_empty());
+    assert!(guessed, "no BMC was sent a guess");
     Ok(())
+}
+
+/// When the BMC rejected a login, by its own clock.
+fn guesses(host: &WorldHost) -> Vec<Duration> {
+    let rejected = |event: &Event| matches!(event, Event::AuthFailed { tried: Some(_), .. });
+    let journal = host.bmc.journal();
+    let rejections = journal.iter().filter(|entry| rejected(&entry.event));
+    rejections.map(|entry| entry.elapsed).collect()
 }
 
 fn ensure_it(holds: bool, row: &Row, what: &str) -> Result<()> {
