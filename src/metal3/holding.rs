@@ -118,17 +118,16 @@ pub(crate) struct HeldFor {
     pub(crate) remediation: String,
 }
 
-/// Lists the BareMetalHosts that a remediation holds; none where the kind is not served or may not be listed: then none
-/// was ever held.
+/// Lists the BareMetalHosts that a remediation holds; none where the kind is not served: then none was ever held.
 ///
 /// # Errors
-/// A failed call.
+/// A failed or refused call.
 pub(crate) async fn held(metal3: &Provider) -> Result<Vec<HeldFor>, ShellError> {
     let hosts = Api::<PartialObjectMeta<BareMetalHost>>::all(metal3.client.clone());
     let held = ListParams::default().labels(keys::HOLD_LABEL);
     let found = match within("listing held BareMetalHosts", hosts.list_metadata(&held)).await {
         Ok(found) => found,
-        Err(error) if error.is_not_found() || error.is_forbidden() => return Ok(Vec::new()),
+        Err(error) if error.is_not_found() => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
     let held_for = found.items.into_iter().filter_map(|host| {

@@ -53,7 +53,7 @@ pub(super) async fn check(
         let complaints = record::blind_repeats(host);
         ensure!(complaints.is_empty(), "{complaints:?}");
     }
-    if !matches!(scenario, Scenario::Nodeless | Scenario::Metal3) {
+    if scenario != Scenario::Nodeless && !scenario.is_beside_metal3() {
         // They are found by the Node.
         let complaints = record::uncovered_commands(world, cursor).await?;
         ensure!(complaints.is_empty(), "{complaints:?}");
@@ -80,7 +80,7 @@ async fn objects_are_as_wanted(
         }
         Scenario::NodeDeletion => decoration::is_decorated(&node)?,
         Scenario::Workload => {}
-        Scenario::Metal3 => {
+        Scenario::Metal3 | Scenario::Metal3LetsGo => {
             let triggered = objects::is_triggered(world, &host.name).await?;
             ensure!(!triggered, "the trigger stays");
             metal3::is_given_back(world, host).await?;

@@ -93,14 +93,15 @@ pub(super) async fn run_scenario(scenario: Scenario, cluster: &Cluster, shares: 
     let mut plans = learnt.singles(calls);
     let boundaries: Vec<Plan> = plans.extract_if(.., |plan| plan.is_boundary()).collect();
     let (all_boundaries, all_others) = (boundaries.len(), plans.len());
-    let mut done = run_all(&setup, shares.crashes.of(boundaries)).await;
+    let crashes = run_all(&setup, shares.crashes.of(boundaries));
+    let others = run_all(&setup, shares.others.of(plans));
+    let (mut done, others) = tokio::join!(crashes, others);
     let crashes = done.len();
     let upon = pairs_after(&done);
     let all_upon = upon.len();
     let second = shares.second.map(|second| second.of(upon)).unwrap_or_default();
     let pairs = second.len();
     done.extend(run_all(&setup, second).await);
-    let others = run_all(&setup, shares.others.of(plans)).await;
     tell(&format!(
         "{scenario}: {} calls; {crashes} of {all_boundaries} crashes after a change, {pairs} of {all_upon} crashes upon \
          them, {} of {all_others} other faults; {} s",

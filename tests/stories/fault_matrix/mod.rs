@@ -29,6 +29,9 @@ static WITHOUT_NODES: Setting = Setting::shared("fault matrix without Nodes")
     .weighing(2)
     .taking(60);
 
+/// metal3 is waited for.
+static GIVEN_UP: Setting = Setting::shared("fault matrix").weighing(2).taking(200);
+
 /// Runs a scenario beside the main path: every so-manieth plan, unless the environment says otherwise.
 async fn matrix(scenario: Scenario, setting: &'static Setting) -> Result<()> {
     if !is_wanted(scenario)? {
@@ -83,6 +86,19 @@ async fn whatever_happens_at_a_call_to_a_workload_cluster_the_host_comes_back() 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whatever_happens_at_a_call_metal3_has_its_host_back() -> world::Outcome {
     Ok(matrix(Scenario::Metal3, &SETTING).await?)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whatever_happens_at_a_call_while_metal3_is_given_up_it_has_its_host_back() -> world::Outcome {
+    if !is_wanted(Scenario::Metal3LetsGo)? {
+        return Ok(());
+    }
+    let shares = Shares {
+        crashes: Selection::one_of(3)?,
+        second: None,
+        others: Selection::one_of(241)?,
+    };
+    Ok(run_scenario(Scenario::Metal3LetsGo, &pool::lease(&GIVEN_UP).await?, shares).await?)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

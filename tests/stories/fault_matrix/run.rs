@@ -24,7 +24,7 @@ use world::front::api::{ApiFront, Only};
 use world::metal3::{self, Ironic, Settings};
 
 use super::plans::Plan;
-use super::scenario::{Props, Scenario};
+use super::scenario::{BmcFront, Props, Scenario};
 use super::{DAEMON, end};
 
 /// Plans at once: each waits most of the time.
@@ -78,7 +78,7 @@ pub(super) async fn run(setup: &Setup, plan: &Plan) -> Result<Outcome> {
     static RUNNING: Semaphore = Semaphore::const_new(AT_ONCE);
     let _one = RUNNING.acquire().await?;
     let stage = Arc::new(Stage::default());
-    let (options, _bmc) = plan.scenario.host(&stage).await?;
+    let (options, bmc) = plan.scenario.host(&stage).await?;
     let namespace = setup.cluster.namespace("plan").await?;
     let prefix = setup.cluster.unique("plan");
     let world = World::named(&setup.cluster, namespace, prefix, vec![options]).await?;
@@ -90,7 +90,7 @@ pub(super) async fn run(setup: &Setup, plan: &Plan) -> Result<Outcome> {
     let cursor = setup.cluster.audit_cursor()?;
     let daemon = api.start_daemon(DAEMON)?;
     let mut actors = Actors::new(api, daemon, stage);
-    let ended = Box::pin(actors.play(plan, &world, only, setup.ironic.as_ref())).await;
+    let ended = Box::pin(actors.play(plan, &world, only, setup.ironic.as_ref(), bmc.as_ref())).await;
     let checked = async {
         let (ended, props) = ended?;
         end::check(&world, plan, &ended, cursor).await?;
@@ -157,15 +157,18 @@ impl Actors {
         world: &World,
         only: Only,
         ironic: Option<&Ironic>,
+        bmc: Option<&BmcFront>,
     ) -> Result<(PowerCycleRemediation, Props)> {
         let ready = self.daemon.wait_for_line(" ready ", LONG);
-        let (mut props, _) =
-            tokio::try_join!(plan.scenario.prepare(world, &self.stage, only, ironic), ready)?;
+        let (mut props, _) = tokio::try_join!(
+            plan.scenario.prepare(world, &self.stage, only, ironic, bmc),
+            ready
+        )?;
         self.stage.begin(plan.faults.clone());
         let remediation = plan.scenario.begin(world).await?;
         let is_over = async {
             let meanwhile = plan.scenario.meanwhile(world);
-            let ended = world.remediation_ended(&remediation, LONG);
+            let ended = world.remediation_ended(&remediation, plan.scenario.takes());
             tokio::try_join!(ended, meanwhile)
         };
         let suffered = async {

@@ -11,7 +11,7 @@ use remediator_core::phase::Phase;
 use serde_json::json;
 use world::metal3::{self, BaremetalOperator, Ironic, Pace, Settings};
 use world::pool::{self, Setting};
-use world::{World, WorldHost, daemon, objects};
+use world::{World, WorldHost, daemon, objects, record};
 
 use super::{LONG, truly};
 
@@ -111,6 +111,10 @@ async fn a_host_is_held_off_by_metal3_and_given_back() -> world::Outcome {
     // What Ironic does at its next rounds must not be a second one, and nothing that must not come can be awaited.
     tokio::time::sleep(Duration::from_secs(6)).await;
     assert_eq!(host.transitions(), (1, 1), "nobody reverts anything");
+    assert!(!record::is_contended(host), "{:?}", record::commands(host));
+    // Ironic keeps one, and the daemon has one while it needs it.
+    let most = record::most_sessions(host);
+    assert!((1..=2).contains(&most), "{most} sessions at once");
     Ok(())
 }
 
@@ -155,6 +159,7 @@ async fn without_ironic_the_host_is_power_cycled_directly_and_given_back() -> wo
     assert_eq!(host.transitions(), (1, 1), "one power cycle");
     ironic.start_again().await?;
     is_given_back(&world, host).await?;
+    assert!(!record::is_contended(host), "{:?}", record::commands(host));
     Ok(())
 }
 

@@ -1,5 +1,7 @@
 //! What was written down: the journal as the API server got it, next to what the BMCs were told.
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 use bmc_simulator::{Command, Event};
 use harness::{AuditEvent, Cursor};
@@ -71,6 +73,35 @@ pub fn commands(host: &WorldHost) -> (Vec<Sent>, Vec<String>) {
         });
     }
     (sent, foreign)
+}
+
+/// Whether two of those who switch a host worked against each other in one power cycle: somebody switched it off after
+/// somebody had switched it on.
+pub fn is_contended(host: &WorldHost) -> bool {
+    let (sent, _) = commands(host);
+    let mut sent = sent.into_iter().map(|sent| sent.verb);
+    sent.any(|verb| verb == Verb::PowerOn) && sent.any(|verb| verb == Verb::PowerOff)
+}
+
+/// The most sessions over Redfish that a BMC had open at once.
+pub fn most_sessions(host: &WorldHost) -> usize {
+    let (mut open, mut most) = (BTreeSet::new(), 0);
+    for entry in host.bmc.journal() {
+        match &entry.event {
+            Event::SessionCreated { session, .. } => {
+                open.insert(session.clone());
+            }
+            Event::SessionDeleted { session }
+            | Event::SessionEnded { session, .. }
+            | Event::SessionExpired { session } => {
+                open.remove(session);
+            }
+            Event::BmcRebooted => open.clear(),
+            _ => {}
+        }
+        most = most.max(open.len());
+    }
+    most
 }
 
 /// Commands that no journalled intent covers, or that one intent covers twice.

@@ -21,8 +21,24 @@ use super::{CLUSTER, Scenario};
 
 /// A proxy in front of the BMC of a host, as long as it is needed.
 pub(crate) enum BmcFront {
-    Redfish { _front: Arc<RedfishFront> },
+    Redfish(Arc<RedfishFront>),
     Ipmi { _front: Arc<IpmiFront> },
+}
+
+impl BmcFront {
+    /// The address at which a BMC is reached through it.
+    pub(super) fn instead_of(&self, address: &str) -> String {
+        match self {
+            Self::Redfish(front) => behind(front, address),
+            Self::Ipmi { .. } => address.to_owned(),
+        }
+    }
+}
+
+fn behind(front: &RedfishFront, address: &str) -> String {
+    let address = address.trim_start_matches("redfish+");
+    let (url, path) = address.split_at(address.find("/redfish").unwrap_or_default());
+    format!("redfish+{}{path}", front.instead_of(url))
 }
 
 fn quick() -> Delays {
@@ -41,7 +57,7 @@ impl Scenario {
             Self::Ipmi => HostOptions::over_ipmi(),
             Self::Nodeless => nodeless::never_joined(),
             Self::Workload => cluster_api::options(CLUSTER),
-            Self::Metal3 => metal3::options(),
+            Self::Metal3 | Self::Metal3LetsGo => metal3::options(),
         };
         let options = HostOptions {
             delays: quick(),
@@ -62,7 +78,7 @@ impl Scenario {
         } else {
             let front = Arc::new(RedfishFront::start(Arc::clone(stage)).await?);
             let options = behind_redfish(options, &front);
-            Ok((options, Some(BmcFront::Redfish { _front: front })))
+            Ok((options, Some(BmcFront::Redfish(front))))
         }
     }
 }
@@ -74,11 +90,7 @@ fn behind_redfish(options: HostOptions, front: &Arc<RedfishFront>) -> HostOption
             secret["ca.crt"] = json!(ca);
             secret
         }),
-        endpoint: with_address(move |address| {
-            let address = address.trim_start_matches("redfish+");
-            let (url, path) = address.split_at(address.find("/redfish").unwrap_or_default());
-            format!("redfish+{}{path}", front.instead_of(url))
-        }),
+        endpoint: with_address(options.endpoint, move |address| behind(&front, address)),
         ..options
     }
 }
@@ -86,7 +98,7 @@ fn behind_redfish(options: HostOptions, front: &Arc<RedfishFront>) -> HostOption
 fn behind_ipmi(options: HostOptions, front: &Arc<IpmiFront>) -> HostOptions {
     let front = Arc::clone(front);
     HostOptions {
-        endpoint: with_address(move |address| {
+        endpoint: with_address(options.endpoint, move |address| {
             let bmc: Option<SocketAddr> = address.trim_start_matches("ipmi://").parse().ok();
             let instead = bmc.map(|bmc| front.instead_of(bmc).to_string());
             format!("ipmi://{}", instead.unwrap_or_default())
@@ -95,13 +107,16 @@ fn behind_ipmi(options: HostOptions, front: &Arc<IpmiFront>) -> HostOptions {
     }
 }
 
-/// Another address of the BMC.
+/// Another address of the BMC, where there is a BMCEndpoint.
 fn with_address(
+    endpoint: Box<dyn Fn(Value) -> Value + Send + Sync>,
     instead: impl Fn(&str) -> String + Send + Sync + 'static,
 ) -> Box<dyn Fn(Value) -> Value + Send + Sync> {
-    Box::new(move |mut endpoint| {
-        let address = endpoint["address"].as_str().unwrap_or_default();
-        endpoint["address"] = json!(instead(address));
+    Box::new(move |stated| {
+        let mut endpoint = endpoint(stated);
+        if let Some(address) = endpoint["address"].as_str() {
+            endpoint["address"] = json!(instead(address));
+        }
         endpoint
     })
 }

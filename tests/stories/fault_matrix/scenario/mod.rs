@@ -9,6 +9,7 @@ mod hosts;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, Error, Result};
 use harness::Cluster;
@@ -19,8 +20,10 @@ use world::fault::calls::naming;
 use world::fault::stage::Stage;
 use world::front::api::Only;
 use world::front::workload::WorkloadFront;
-use world::metal3::{self, BaremetalOperator, Ironic, Pace};
+use world::metal3::{self, BaremetalOperator, Ironic, LettingGo, Pace};
 use world::{World, cluster_api, decoration, escalation, node_lease, nodeless, objects};
+
+pub(super) use self::hosts::BmcFront;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scenario {
@@ -40,9 +43,11 @@ pub(super) enum Scenario {
     Escalation,
     /// metal3 keeps the host online, and powers it off and on for us.
     Metal3,
+    /// metal3 does not power the host off, and lets go of it when it is asked to.
+    Metal3LetsGo,
 }
 
-const ALL: [Scenario; 8] = [
+const ALL: [Scenario; 9] = [
     Scenario::Taint,
     Scenario::Ipmi,
     Scenario::NodeDeletion,
@@ -51,6 +56,7 @@ const ALL: [Scenario; 8] = [
     Scenario::Workload,
     Scenario::Escalation,
     Scenario::Metal3,
+    Scenario::Metal3LetsGo,
 ];
 
 /// The Cluster of the Machines of Cluster API.
@@ -67,6 +73,7 @@ impl fmt::Display for Scenario {
             Self::Workload => "workload",
             Self::Escalation => "escalation",
             Self::Metal3 => "metal3",
+            Self::Metal3LetsGo => "metal3-lets-go",
         })
     }
 }
@@ -86,6 +93,7 @@ pub(super) struct Props {
     workload: Option<WorkloadFront>,
     pub(super) kubelet: Option<ScriptedKubelet>,
     pub(super) operator: Option<BaremetalOperator>,
+    letting_go: Option<LettingGo>,
 }
 
 impl Scenario {
@@ -96,7 +104,12 @@ impl Scenario {
             Self::NodeDeletion => world::allow_node_deletion(&client).await,
             Self::NodeLease => node_lease::agree_by_leases(&client).await,
             Self::Escalation => world::allow_machine_deletion(&client).await,
-            Self::Taint | Self::Ipmi | Self::Nodeless | Self::Workload | Self::Metal3 => Ok(()),
+            Self::Taint
+            | Self::Ipmi
+            | Self::Nodeless
+            | Self::Workload
+            | Self::Metal3
+            | Self::Metal3LetsGo => Ok(()),
         }
     }
 
@@ -107,6 +120,7 @@ impl Scenario {
         stage: &Arc<Stage>,
         only: Only,
         ironic: Option<&Ironic>,
+        bmc: Option<&BmcFront>,
     ) -> Result<Props> {
         let (host, mut props) = (&world.hosts[0], Props::default());
         match self {
@@ -137,6 +151,12 @@ impl Scenario {
                 objects::create_health_check(world, "workers", at_once).await?;
                 props.operator = Some(operator);
             }
+            Self::Metal3LetsGo => {
+                let bmc = bmc.context("the BMC is behind the stage")?;
+                let address = bmc.instead_of(&host.bmc_address);
+                props.letting_go = Some(LettingGo::start(world, host, &address).await?);
+                objects::create_health_check(world, "workers", at_once).await?;
+            }
         }
         world.falls_silent(host).await?;
         Ok(props)
@@ -146,7 +166,12 @@ impl Scenario {
     pub(super) async fn begin(self, world: &World) -> Result<String> {
         let host = &world.hosts[0];
         match self {
-            Self::Taint | Self::Ipmi | Self::Nodeless | Self::NodeLease | Self::Metal3 => {
+            Self::Taint
+            | Self::Ipmi
+            | Self::Nodeless
+            | Self::NodeLease
+            | Self::Metal3
+            | Self::Metal3LetsGo => {
                 objects::trigger(world, &host.name).await?;
                 Ok(host.remediation())
             }
@@ -187,6 +212,20 @@ impl Scenario {
         Only {
             namespace: world.namespace.clone(),
             node: (self != Self::Nodeless).then_some(node),
+        }
+    }
+
+    /// Whether a BareMetalHost describes the host.
+    pub(super) fn is_beside_metal3(self) -> bool {
+        matches!(self, Self::Metal3 | Self::Metal3LetsGo)
+    }
+
+    /// How long the power cycle may take on a busy machine. metal3 is given a minute for what it does not do.
+    pub(super) fn takes(self) -> Duration {
+        if self == Self::Metal3LetsGo {
+            Duration::from_mins(4)
+        } else {
+            Duration::from_secs(90)
         }
     }
 

@@ -2,6 +2,7 @@
 
 pub mod ironic;
 pub mod ironic_api;
+pub mod letting_go;
 pub mod operator;
 pub mod real_operator;
 
@@ -15,6 +16,7 @@ use serde_json::{Value, json};
 
 pub use ironic::{Ironic, Settings};
 pub use ironic_api::{IronicApi, IronicNode, NewNode, Provision, TargetPower, Told};
+pub use letting_go::LettingGo;
 pub use operator::{Operator, Pace};
 pub use real_operator::BaremetalOperator;
 
