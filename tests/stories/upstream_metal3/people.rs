@@ -23,6 +23,8 @@ const PAUSED: &str = "baremetalhost.metal3.io/paused";
 const DETACHED: &str = "baremetalhost.metal3.io/detached";
 const OF_A_METAL3_REMEDIATION: &str = "reboot.metal3.io/metal3-remediation-2f0c";
 
+const OURS: &str = "reboot.metal3.io/baremetal-remediator-";
+
 static SETTING: Setting = Setting::alone("metal3 people").weighing(3).taking(140);
 
 #[derive(Clone, Copy, Debug)]
@@ -36,14 +38,17 @@ enum Deed {
     /// A Metal3Remediation wants the host off, too.
     Remediates,
     TakesOffline,
+    /// The host is held by nobody any more, and metal3 powers it on.
+    TakesOurAnnotationOff,
 }
 
-const DEEDS: [Deed; 5] = [
+const DEEDS: [Deed; 6] = [
     Deed::Pauses,
     Deed::Detaches,
     Deed::Deletes,
     Deed::Remediates,
     Deed::TakesOffline,
+    Deed::TakesOurAnnotationOff,
 ];
 
 #[tokio::test]
@@ -98,7 +103,7 @@ async fn comes_back(world: &World, host: &WorldHost, deed: Deed) -> Result<()> {
     );
     truly(host, Power::On, LONG).await?;
     match deed {
-        Deed::Pauses => metal3::is_given_back(world, host).await,
+        Deed::Pauses | Deed::TakesOurAnnotationOff => metal3::is_given_back(world, host).await,
         Deed::Detaches => {
             let found = objects::bare_metal_hosts(world).get(&host.name).await?;
             let (annotations, labels) = (found.annotations(), found.labels());
@@ -128,7 +133,7 @@ fn leaves_it_to_them(deed: Deed) -> Option<Reason> {
     match deed {
         Deed::Remediates => Some(Reason::HostHeldBySomeoneElse),
         Deed::TakesOffline => Some(Reason::HostOffline),
-        Deed::Pauses | Deed::Detaches | Deed::Deletes => None,
+        Deed::Pauses | Deed::Detaches | Deed::Deletes | Deed::TakesOurAnnotationOff => None,
     }
 }
 
@@ -137,7 +142,7 @@ async fn finish(world: &World, host: &WorldHost, deed: Deed) -> Result<()> {
     match deed {
         Deed::Remediates => annotate(world, &host.name, OF_A_METAL3_REMEDIATION, None).await,
         Deed::TakesOffline => metal3::set_online(world, host, true).await,
-        Deed::Pauses | Deed::Detaches | Deed::Deletes => Ok(()),
+        Deed::Pauses | Deed::Detaches | Deed::Deletes | Deed::TakesOurAnnotationOff => Ok(()),
     }
 }
 
@@ -150,6 +155,11 @@ async fn act(world: &World, host: &WorldHost, deed: Deed) -> Result<()> {
             annotate(world, &host.name, OF_A_METAL3_REMEDIATION, Some(hard)).await
         }
         Deed::TakesOffline => metal3::set_online(world, host, false).await,
+        Deed::TakesOurAnnotationOff => {
+            let found = hosts.get(&host.name).await?;
+            let ours = found.annotations().keys().find(|key| key.starts_with(OURS));
+            annotate(world, &host.name, ours.context("it is not held")?, None).await
+        }
         Deed::Detaches => {
             annotate(world, &host.name, DETACHED, Some(r#"{"deleteAction":"delay"}"#)).await?;
             let detached = |status: &serde_json::Value| status["operationalStatus"] == "detached";

@@ -82,6 +82,9 @@ impl BareMetalHost {
         let prefix = format!("{}/", keys::REBOOT_ANNOTATION);
         let is_reboot = |key: &&String| *key == keys::REBOOT_ANNOTATION || key.starts_with(&prefix);
         let consumer = self.spec.consumer_ref.clone();
+        let held_for = self.labels().get(keys::HOLD_LABEL);
+        let held_for = held_for.map(|uid| metal3::annotation_of(uid));
+        let detached_for = annotations.get(keys::DETACHED_FOR_ANNOTATION).cloned();
         metal3::BareMetalHost {
             namespace: self.namespace().unwrap_or_default(),
             name: self.name_any(),
@@ -101,13 +104,11 @@ impl BareMetalHost {
             paused: annotations.get(keys::BARE_METAL_HOST_PAUSED).cloned(),
             detached: annotations.contains_key(keys::BARE_METAL_HOST_DETACHED),
             // Where a person has put another value, the detachment is theirs.
-            detached_for: annotations
-                .get(keys::DETACHED_FOR_ANNOTATION)
-                .filter(|_| {
-                    let detached = annotations.get(keys::BARE_METAL_HOST_DETACHED);
-                    detached.is_some_and(|value| value == keys::DETACHED_BY_US)
-                })
-                .cloned(),
+            detached_for: detached_for.clone().filter(|_| {
+                let detached = annotations.get(keys::BARE_METAL_HOST_DETACHED);
+                detached.is_some_and(|value| value == keys::DETACHED_BY_US)
+            }),
+            marked_for: held_for.into_iter().chain(detached_for).collect(),
             reboot_annotations: annotations.keys().filter(is_reboot).cloned().collect(),
             given_up: keys::CAPM3_UNHEALTHY_ANNOTATIONS
                 .into_iter()

@@ -347,6 +347,18 @@ fn our_hold_is_told_from_those_of_others_and_its_name_is_short_enough() {
 }
 
 #[test]
+fn a_host_is_not_free_while_a_mark_of_ours_is_on_it() {
+    let ours = annotation_of("ours");
+    let marked = BareMetalHost {
+        marked_for: vec![annotation_of("another"), ours.clone()],
+        ..provisioned()
+    };
+    let view = marked.view(&ours);
+    assert!(view.marked && !view.held && !view.is_free());
+    assert!(marked.view(&annotation_of("third")).is_free());
+}
+
+#[test]
 fn who_else_keeps_a_host_off_that_is_held_is_told() {
     let ours = annotation_of("pcr-uid");
     let keeps = |change: Change<'_>| {

@@ -65,6 +65,7 @@ impl Metal3 {
                 resource_version: "1".to_owned(),
                 held: false,
                 detaching: false,
+                marked: false,
                 detached_by_another: false,
                 detached: false,
                 servicing: false,
@@ -237,12 +238,15 @@ impl Sim {
         let changes = |metal3: &&mut Box<Metal3>| hold.is_some() || !metal3.view.is_free();
         if let Some(metal3) = self.world.metal3.as_mut().filter(|_| reached).filter(changes) {
             metal3.edit(now, |view| match hold.map(|hold| hold.write) {
-                Some(HoldWrite::Hold) => view.held = true,
+                Some(HoldWrite::Hold) => (view.held, view.marked) = (true, true),
                 // What is not there is not written anew.
                 Some(HoldWrite::Kick) => {}
                 // What is being serviced is left with metal3.
-                Some(HoldWrite::Detach) => view.detaching |= !view.servicing,
-                None => (view.held, view.detaching) = (false, false),
+                Some(HoldWrite::Detach) => {
+                    view.detaching |= !view.servicing;
+                    view.marked |= !view.servicing;
+                }
+                None => (view.held, view.detaching, view.marked) = (false, false, false),
             });
         }
         let is_lost = matches!(
