@@ -46,7 +46,7 @@ impl Reporter {
 fn told<'a>(before: &Journal, after: &'a Journal) -> Option<(EventType, &'static str, String, &'a Hold)> {
     let hold = after.hold.as_deref()?;
     let is_new = |since: fn(&Hold) -> Option<Timestamp>| {
-        since(hold).is_some() && before.hold.as_deref().and_then(since).is_none()
+        since(hold).is_some() && since(hold) != before.hold.as_deref().and_then(since)
     };
     let (kind, reason, note) = if is_new(|hold| hold.left_to_others) {
         let note = format!("lets go of the host, which is not powered on: {}", after.message);

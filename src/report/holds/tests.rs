@@ -30,6 +30,10 @@ fn each_change_of_a_hold_is_told_once_with_who_and_why() {
     let detaching = journal("metal3 did not power it off", |hold| {
         (hold.held, hold.detached) = (now, now);
     });
+    let later = Timestamp::from_second(60).ok();
+    let detaching_again = journal("metal3 did not power it on", |hold| {
+        (hold.held, hold.detached) = (now, later);
+    });
     let direct = journal("metal3 does not answer", |hold| {
         (hold.held, hold.detached, hold.direct) = (now, now, now);
     });
@@ -50,6 +54,11 @@ fn each_change_of_a_hold_is_told_once_with_who_and_why() {
                 "HostDetachRequested",
                 "let go of the host: metal3 did not power it off",
             )),
+        ),
+        (
+            &detaching,
+            &detaching_again,
+            Some(("HostDetachRequested", "metal3 did not power it on")),
         ),
         (
             &detaching,

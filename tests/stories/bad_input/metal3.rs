@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use kube::api::{Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use remediator_core::phase::{Phase, Reason};
 use serde_json::{Value, json};
 use world::refusal::{self, Case};
@@ -55,6 +55,15 @@ async fn point_at(world: &World, host: &WorldHost) -> Result<()> {
     objects::patch_machine(world, &host.name, json!({"spec": {"providerID": id}})).await
 }
 
+/// metal3 has not let go of it yet.
+async fn is_deleted(world: &World, host: &WorldHost) -> Result<()> {
+    let kept = |host: &mut Value| host["metadata"]["finalizers"] = json!(["baremetalhost.metal3.io"]);
+    make(world, host, kept).await?;
+    let hosts = objects::bare_metal_hosts(world);
+    hosts.delete(&host.name, &DeleteParams::default()).await?;
+    Ok(())
+}
+
 fn managed(what: &'static str, reason: Reason, says: &[&'static str], change: fn(&mut Value)) -> Case {
     Case::new(what, reason, says)
         .endpoint(|endpoint| *endpoint = Value::Null)
@@ -102,6 +111,19 @@ fn cases() -> Vec<Case> {
             |host| host["status"]["provisioning"]["state"] = json!("provisioning"),
         ),
         managed(
+            "given to somebody else",
+            Reason::HostNotProvisioned,
+            &[named, "provisioning state \"deprovisioning\""],
+            |host| host["status"]["provisioning"]["state"] = json!("deprovisioning"),
+        ),
+        Case::new(
+            "being deleted",
+            Reason::HostDeleting,
+            &[named, "is being deleted"],
+        )
+        .endpoint(|endpoint| *endpoint = Value::Null)
+        .broken_by(|world, host| is_deleted(world, host).boxed()),
+        managed(
             "paused",
             Reason::HostPaused,
             &[named, "baremetalhost.metal3.io/paused"],
@@ -132,6 +154,15 @@ fn cases() -> Vec<Case> {
             Reason::HostHeldBySomeoneElse,
             &[named, "reboot.metal3.io/somebody"],
             |host| host["metadata"]["annotations"] = json!({"reboot.metal3.io/somebody": ""}),
+        ),
+        managed(
+            "held by OpenShift's provider",
+            Reason::HostHeldBySomeoneElse,
+            &[named, "cluster-api-provider-baremetal powers it off"],
+            |host| {
+                let hard = r#"{"mode":"hard","force":false}"#;
+                host["metadata"]["annotations"] = json!({"reboot.metal3.io/capbm-requested-power-off": hard});
+            },
         ),
     ]
 }

@@ -157,6 +157,10 @@ async fn without_ironic_the_host_is_power_cycled_directly_and_given_back() -> wo
     let journal = world.remediation_ended(&remediation, PATIENCE).await?;
     assert_eq!(world::phase(&journal), Phase::Succeeded, "{:?}", journal.status);
     assert_eq!(host.transitions(), (1, 1), "one power cycle");
+    for told in ["HostDetachRequested", "HostPoweredDirectly"] {
+        let why = objects::event(&world, &host.name, told).await?;
+        assert!(why.contains("metal3"), "{why}");
+    }
     ironic.start_again().await?;
     is_given_back(&world, host).await?;
     assert!(!record::is_contended(host), "{:?}", record::commands(host));

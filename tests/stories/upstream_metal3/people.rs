@@ -90,6 +90,7 @@ async fn comes_back(world: &World, host: &WorldHost, deed: Deed) -> Result<()> {
         let named = |journal: &Journal| journal.phase == Phase::PoweringOn && journal.is_because(reason);
         world.remediation_until(&remediation, LONG, named).await?;
         metal3::is_released(world, host).await?;
+        objects::event(world, &host.name, "HostLeftToOthers").await?;
         truly(host, Power::Off, LONG).await?;
         finish(world, host, deed).await?;
     }

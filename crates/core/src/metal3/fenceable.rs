@@ -47,18 +47,22 @@ pub fn may_be_fenced(
             format!("spec.consumerRef of BareMetalHost {name} names {named} and not {kind} {consumer}");
         return Err(Obstacle::new(Reason::HostConsumerMismatch, detail));
     }
+    forbidden(host, hold).map_or(Ok(()), Err)
+}
+
+/// The same, whosever host it is.
+pub(super) fn forbidden(host: &BareMetalHost, hold: &str) -> Option<Obstacle> {
+    let name = &host.name;
     if let Some(held) = held_by_another(host, hold) {
-        return Err(held);
+        return Some(held);
     }
     if let Some(annotation) = &host.given_up {
         let detail =
             format!("BareMetalHost {name} carries {annotation}: cluster-api-provider-metal3 has given it up");
-        return Err(Obstacle::new(Reason::AnotherRemediatorActive, detail));
+        return Some(Obstacle::new(Reason::AnotherRemediatorActive, detail));
     }
-    match forbidding_state(host, hold) {
-        None => Ok(()),
-        Some((reason, why)) => Err(Obstacle::new(reason, format!("BareMetalHost {name} {why}"))),
-    }
+    let (reason, why) = forbidding_state(host, hold)?;
+    Some(Obstacle::new(reason, format!("BareMetalHost {name} {why}")))
 }
 
 /// Who else wants the host off, or is at work on it. A power-on by anybody but metal3 is against that.

@@ -96,6 +96,9 @@ pub struct HostView {
     pub servicing: bool,
     /// baremetal-operator does nothing with it, because it is paused; Ironic still enforces the power that it has recorded.
     pub paused: bool,
+    /// What forbids to take its power from it, beside whose host it is: somebody has paused, detached or deleted it, or
+    /// [`Self::kept_off`].
+    pub forbidden: Option<Box<Obstacle>>,
     /// Who else wants it off, or is at work on it: once our hold is gone, it is theirs to be powered on.
     pub kept_off: Option<Obstacle>,
 }

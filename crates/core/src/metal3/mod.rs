@@ -90,6 +90,7 @@ impl BareMetalHost {
             detached: self.operational_status == "detached",
             servicing: self.servicing().is_some(),
             paused: self.paused.is_some(),
+            forbidden: fenceable::forbidden(self, hold).map(Box::new),
             kept_off: fenceable::kept_off(self, hold),
         }
     }

@@ -3,12 +3,12 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::holding::{ITS_TIME, LOOKS_APART, LetGo, MAY_ARRIVE, Seen, held_host};
+use super::holding::{ITS_TIME, LOOKS_APART, LetGo, MAY_ARRIVE, Seen, held_host, time_of_metal3};
 use super::{AT_ONCE, INTENT_LIFETIME, Next, Step, after};
 use crate::decision::{Act, Effect};
 use crate::facts::Obstacle;
 use crate::journal::{Intent, Verb};
-use crate::metal3::{Hold, HoldWrite};
+use crate::metal3::{Hold, HoldWrite, HostView};
 use crate::phase::{Phase, Reason};
 use crate::power::PowerState;
 
@@ -62,23 +62,26 @@ impl Step<'_> {
         None
     }
 
-    /// For how long metal3 is left to power a host on, and then to let go of it: with both, a power-on of the daemon
-    /// still has half of its own time.
     fn time_of_metal3(&self) -> SignedDuration {
-        let quarter = self.strategy.deadlines.power_on.checked_div(4);
-        quarter.map_or(ITS_TIME, |quarter| quarter.min(ITS_TIME))
+        time_of_metal3(self.strategy.deadlines.power_on)
     }
 
     /// Ironic would switch the host off again behind a power-on of the daemon, for it has recorded that it is to be off.
     fn let_metal3_go(&mut self, hold: &Hold, begun: Timestamp, intent: &Intent) -> Option<Next> {
         let its_time = self.time_of_metal3();
-        let is_paused = match self.seen_since(hold, begun) {
-            Seen::There(view, _) => view.paused,
-            Seen::NotYet | Seen::Unreadable(_) | Seen::Gone => false,
+        let seen = match self.seen_since(hold, begun) {
+            Seen::There(view, _) => Some(view),
+            Seen::NotYet | Seen::Unreadable(_) | Seen::Gone => None,
         };
+        let is = |what: fn(&HostView) -> bool| seen.is_some_and(what);
         let why = match hold.detached.filter(|asked| *asked >= begun) {
             // Nobody would answer.
-            None if is_paused => "the BareMetalHost is paused, and the host is powered on directly",
+            None if is(|seen| seen.paused) => {
+                "the BareMetalHost is paused, and the host is powered on directly"
+            }
+            None if is(|seen| seen.detached && seen.detached_by_another) => {
+                "somebody has detached the host from metal3, and it is powered on directly"
+            }
             None => {
                 let why = format!(
                     "metal3 did not power the host on within {its_time:#}; it is asked to let go of the host"
@@ -87,10 +90,12 @@ impl Step<'_> {
                 self.change_hold(|hold, now| (hold.detached, hold.released) = (Some(now), None));
                 return Some(self.write_hold(hold, HoldWrite::Detach));
             }
+            Some(_) if is(|seen| seen.servicing) => {
+                "metal3 failed to service the host, which is powered on directly"
+            }
             Some(asked) => match self.await_detached(hold, asked, its_time, intent) {
                 LetGo::Waits(next) => return Some(next),
                 LetGo::Detached => "metal3 has let go of the host, which is powered on directly",
-                LetGo::Servicing => "metal3 failed to service the host, which is powered on directly",
                 LetGo::Late => "metal3 does not answer, and the host is powered on directly",
             },
         };

@@ -13,11 +13,7 @@ use crate::phase::{Phase, Reason};
 use crate::power::PowerState;
 use crate::power_command::Delivery;
 
-/// For how long metal3 is left to power a host off before the annotation is changed, which ends a pause that
-/// baremetal-operator makes after an error (`action_result.go`: a minute at least).
-const KICK_AFTER: SignedDuration = SignedDuration::from_secs(30);
-
-/// For how long metal3 is left to power a host off or on, before the daemon does it.
+/// The longest for which metal3 is left to power a host off or on, and then to let go of it, before the daemon does it.
 pub(super) const ITS_TIME: SignedDuration = SignedDuration::from_mins(1);
 
 /// Distance of the reads of a BareMetalHost that metal3 is to let go of.
@@ -56,8 +52,6 @@ impl Seen<'_> {
 /// What became of a host that metal3 was asked to let go of.
 pub(super) enum LetGo {
     Waits(Next),
-    /// metal3 is at work on its firmware, and is not to be disturbed.
-    Servicing,
     Detached,
     /// Nothing answers. Where neither works, nothing powers the host behind us either.
     Late,
@@ -137,39 +131,52 @@ impl<'a> Step<'a> {
         if power == Some(PowerState::Off) {
             return None;
         }
+        let its_time = time_of_metal3(self.strategy.deadlines.power_off);
+        let due = after(since, its_time);
         if let Some(asked) = hold.detached {
-            let why = match self.await_detached(&hold, asked, ITS_TIME, intent) {
+            if let Some(forbidden) = self.forbidden_since(&hold, asked) {
+                return Some(self.attempt_failed(&forbidden));
+            }
+            let why = match self.await_detached(&hold, asked, its_time, intent) {
                 LetGo::Waits(next) => return Some(next),
-                LetGo::Servicing => return Some(self.leave_to_servicing(&hold)),
                 LetGo::Detached => "metal3 has let go of the host, which is powered off directly",
                 LetGo::Late => "metal3 does not answer, and the host is powered off directly",
             };
             self.go_direct(why);
             return None;
         }
-        if after(since, ITS_TIME) <= self.now {
-            match self.seen_since(&hold, after(since, ITS_TIME)) {
-                Seen::NotYet => return Some(self.look_at_host(since)),
-                Seen::There(view, _) if view.servicing => return Some(self.leave_to_servicing(&hold)),
-                Seen::There(..) | Seen::Gone | Seen::Unreadable(_) => {}
+        if due <= self.now {
+            // Who has taken it from us meanwhile must lose neither the host's power nor its Ironic.
+            if let Some(forbidden) = self.forbidden_since(&hold, due) {
+                return Some(self.attempt_failed(&forbidden));
+            }
+            if let Seen::NotYet = self.seen_since(&hold, due) {
+                return Some(self.look_at_host(since));
             }
             let why = format!(
-                "metal3 did not power the host off within {ITS_TIME:#}; it is asked to let go of the host"
+                "metal3 did not power the host off within {its_time:#}; it is asked to let go of the host"
             );
             self.tell_of_metal3(why);
             self.change_hold(|hold, now| hold.detached = Some(now));
             return Some(self.write_hold(&hold, HoldWrite::Detach));
         }
-        if hold.kicked.is_none() && after(since, KICK_AFTER) <= self.now {
+        // The change ends a pause that baremetal-operator makes after an error (`action_result.go`: a minute at least).
+        let half = its_time.checked_div(2).unwrap_or(its_time);
+        let kick = after(since, half);
+        if hold.kicked.is_none() && kick <= self.now {
             self.change_hold(|hold, now| hold.kicked = Some(now));
             return Some(self.write_hold(&hold, HoldWrite::Kick));
         }
-        let next = if hold.kicked.is_none() {
-            KICK_AFTER
-        } else {
-            ITS_TIME
-        };
-        Some(self.poll(intent, since).or_at(after(since, next)))
+        let next = if hold.kicked.is_none() { kick } else { due };
+        Some(self.poll(intent, since).or_at(next))
+    }
+
+    /// What has come between since then, and forbids to take its power from the host.
+    fn forbidden_since(&self, hold: &Hold, since: Timestamp) -> Option<Obstacle> {
+        match self.seen_since(hold, since) {
+            Seen::There(view, _) => view.forbidden.as_deref().cloned(),
+            Seen::NotYet | Seen::Unreadable(_) | Seen::Gone => None,
+        }
     }
 
     /// From here on the daemon powers the host itself.
@@ -189,7 +196,6 @@ impl<'a> Step<'a> {
         let (is_asked, read) = match self.seen_since(hold, asked) {
             Seen::NotYet => (false, None),
             Seen::Unreadable(read) => (true, Some(read)),
-            Seen::There(view, _) if view.servicing => return LetGo::Servicing,
             Seen::There(view, _) if view.detached => return LetGo::Detached,
             Seen::There(view, read) => (view.detaching || view.detached_by_another, Some(read)),
             Seen::Gone => return LetGo::Detached,
@@ -206,14 +212,6 @@ impl<'a> Step<'a> {
         } else {
             self.look_at_host(asked)
         })
-    }
-
-    /// metal3 is at work on the firmware of the host, which must lose neither its power nor its Ironic meanwhile: our
-    /// hold goes, and what is asked of the host waits for the end of that.
-    fn leave_to_servicing(&mut self, hold: &Hold) -> Next {
-        let host = &hold.host;
-        let detail = format!("metal3 began to service BareMetalHost {host}, and did not power it off");
-        self.attempt_failed(&Obstacle::new(Reason::HostServicing, detail))
     }
 
     /// What was read of the BareMetalHost since then.
@@ -280,6 +278,13 @@ impl<'a> Step<'a> {
         self.journal
             .because_of(&Obstacle::new(Reason::Metal3DoesNotReact, what));
     }
+}
+
+/// For how long metal3 is left to power a host off or on, and then to let go of it: with both, the daemon still has half
+/// of the time that there is for it.
+pub(super) fn time_of_metal3(deadline: SignedDuration) -> SignedDuration {
+    let quarter = deadline.checked_div(4);
+    quarter.map_or(ITS_TIME, |quarter| quarter.min(ITS_TIME))
 }
 
 pub(super) fn held_host(hold: &Hold) -> HeldHost {

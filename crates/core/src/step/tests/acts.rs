@@ -65,15 +65,16 @@ impl Sim {
                 } else {
                     read.found.clone()
                 };
+                let metal3 = self.world.metal3.as_ref().map(|metal3| metal3.seen());
+                let forbidden = metal3
+                    .as_ref()
+                    .and_then(|seen| seen.forbidden.as_deref().cloned());
                 let look = LiveCheck {
                     began,
                     objects,
                     report,
-                    host: self
-                        .serviced()
-                        .or_else(|| self.host.clone().err())
-                        .map_or(Ok(()), Err),
-                    bare_metal_host: self.world.metal3.as_ref().map(|metal3| metal3.view.clone()),
+                    host: forbidden.or_else(|| self.host.clone().err()).map_or(Ok(()), Err),
+                    bare_metal_host: metal3,
                     node_lease,
                     fleet: Fleet::clone(&self.fleet),
                     claim: Claim::default(),

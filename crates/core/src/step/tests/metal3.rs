@@ -70,6 +70,7 @@ impl Metal3 {
                 detached: false,
                 servicing: false,
                 paused: false,
+                forbidden: None,
                 kept_off: None,
             },
             kept_off: None,
@@ -101,6 +102,23 @@ impl Metal3 {
                 "BareMetalHost worker-1 is kept off by another",
             ));
         });
+    }
+
+    /// The BareMetalHost as it is read.
+    pub(super) fn seen(&self) -> HostView {
+        let mut view = self.view.clone();
+        let told = |reason, what| Some(Obstacle::new(reason, format!("BareMetalHost worker-1 {what}")));
+        let forbidden = if view.paused {
+            told(Reason::HostPaused, "is paused")
+        } else if view.detached_by_another {
+            told(Reason::HostDetached, "is detached")
+        } else if view.servicing {
+            told(Reason::HostServicing, "is being serviced")
+        } else {
+            view.kept_off.clone()
+        };
+        view.forbidden = forbidden.map(Box::new);
+        view
     }
 
     /// Changes an annotation, which the operator sees.
@@ -212,7 +230,7 @@ impl Sim {
 
     pub(super) fn read_bare_metal_host(&mut self, fault: Fault) {
         let began = at(self.world.now);
-        let found = self.world.metal3.as_ref().map(|metal3| metal3.view.clone());
+        let found = self.world.metal3.as_ref().map(|metal3| metal3.seen());
         self.pass(API_LATENCY);
         if fault == Fault::Refused {
             return self.write_failed();
@@ -259,7 +277,7 @@ impl Sim {
         if refused || is_lost {
             return self.write_failed();
         }
-        let found = self.world.metal3.as_ref().map(|metal3| metal3.view.clone());
+        let found = self.world.metal3.as_ref().map(|metal3| metal3.seen());
         let found = found.map_or(Lookup::Absent, Lookup::Present);
         self.observed.bare_metal_host = Some(Reading {
             began: at(now),

@@ -4,21 +4,10 @@ use super::metal3::Services;
 use super::shell::Sim;
 use super::world::Cause;
 use crate::decision::Effect;
-use crate::facts::Obstacle;
 use crate::metal3::HoldWrite;
 use crate::phase::{Phase, Reason};
 
 impl Sim {
-    /// What the live check finds of it.
-    pub(super) fn serviced(&self) -> Option<Obstacle> {
-        let metal3 = self.world.metal3.as_ref()?;
-        let detail = "BareMetalHost worker-1 is being serviced";
-        metal3
-            .view
-            .servicing
-            .then(|| Obstacle::new(Reason::HostServicing, detail))
-    }
-
     /// Whether anything was sent since then that takes the host from metal3, or its power.
     fn was_disturbed(&self, since: i64) -> bool {
         self.sent.iter().any(|(sent, effect)| {
