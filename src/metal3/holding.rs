@@ -96,13 +96,18 @@ pub(crate) async fn release(
     if found.uid != host.uid || found.is_free() {
         return Ok(Lookup::Present(found.clone()));
     }
-    let ours = [host.annotation.as_str(), keys::DETACHED_FOR_ANNOTATION];
-    let detached = found.detaching.then_some(keys::BARE_METAL_HOST_DETACHED);
-    let ours = ours.into_iter().chain(detached);
-    let annotations: Map<_, _> = ours
-        .map(|annotation| (annotation.to_owned(), Value::Null))
-        .collect();
-    let change = json!({ "labels": { keys::HOLD_LABEL: null }, "annotations": annotations });
+    // Another remediation of the same host may have put its own there.
+    let ours = [
+        (found.held, host.annotation.as_str()),
+        (found.noted, keys::DETACHED_FOR_ANNOTATION),
+        (found.detaching, keys::BARE_METAL_HOST_DETACHED),
+    ];
+    let gone = |keys: &[(bool, &str)]| -> Map<String, Value> {
+        let ours = keys.iter().filter(|(is_ours, _)| *is_ours);
+        ours.map(|(_, key)| ((*key).to_owned(), Value::Null)).collect()
+    };
+    let labels = gone(&[(found.labelled, keys::HOLD_LABEL)]);
+    let change = json!({ "labels": labels, "annotations": gone(&ours) });
     let hosts = hosts(metal3, namespace);
     let version = Some(found.resource_version.as_str());
     let call = "taking our hold off the BareMetalHost";

@@ -8,9 +8,6 @@ use futures::future::BoxFuture;
 /// How long one tool may take for everything it is asked.
 const PATIENCE: Duration = Duration::from_mins(10);
 
-/// Reads every resource there is, for minutes, most of which it waits.
-const SERVICE_VALIDATOR: &str = "rf_service_validator";
-
 /// How often a tool was content, and what it complained of.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
@@ -46,9 +43,9 @@ pub(crate) struct Outcome {
 }
 
 impl Check {
-    /// Whether it takes minutes, and may run beside others.
-    pub(crate) fn is_long(&self) -> bool {
-        self.tool.starts_with(SERVICE_VALIDATOR)
+    /// Whether it searches the network for BMCs, by SSDP.
+    pub(crate) fn searches(&self) -> bool {
+        self.tool.contains("SSDP") || self.tool.starts_with("rf_discover")
     }
 
     /// Runs it; an error, or too much time, counts as one failure.

@@ -12,7 +12,8 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use clap::Parser;
-use futures::future::join_all;
+use futures::StreamExt as _;
+use futures::stream;
 
 use check::{Check, Outcome};
 
@@ -24,8 +25,11 @@ struct Arguments {
     tool: Option<String>,
 }
 
-/// Every check, in the order in which they are run. Tools for IPMI send datagrams again that are not answered soon:
-/// they come first, and have the simulator to themselves.
+/// How many tools for Redfish run at once: each has a simulator of its own, and waits most of the time.
+const AT_ONCE: usize = 4;
+
+/// Every check, in the order in which they begin. Tools for IPMI send datagrams again that are not answered soon:
+/// they come first, one after the other.
 fn checks() -> [Vec<Check>; 2] {
     [ipmi::checks(), redfish::checks()]
 }
@@ -53,19 +57,16 @@ async fn run(check: &Check) -> Outcome {
     check.run().await
 }
 
-/// Runs the long ones side by side, and the others in turn beside them.
-async fn run_all(group: Vec<Check>) -> Vec<Outcome> {
-    let (long, short): (Vec<Check>, Vec<Check>) = group.into_iter().partition(Check::is_long);
-    let in_turn = async {
-        let mut outcomes = Vec::new();
-        for check in &short {
-            outcomes.push(run(check).await);
-        }
-        outcomes
-    };
-    let (mut outcomes, others) = tokio::join!(join_all(long.iter().map(run)), in_turn);
-    outcomes.extend(others);
-    outcomes
+/// Runs so many at once; their outcomes come in the order of the checks.
+async fn run_all(checks: &[Check], at_once: usize) -> Vec<Outcome> {
+    let numbered = checks
+        .iter()
+        .enumerate()
+        .map(async |(number, check)| (number, run(check).await));
+    let ended = stream::iter(numbered).buffer_unordered(at_once);
+    let mut outcomes: Vec<(usize, Outcome)> = ended.collect().await;
+    outcomes.sort_by_key(|(number, _)| *number);
+    outcomes.into_iter().map(|(_, outcome)| outcome).collect()
 }
 
 #[tokio::main]
@@ -78,10 +79,12 @@ async fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let mut outcomes = Vec::new();
-    for group in wanted {
-        outcomes.extend(run_all(group).await);
-    }
+    let [ipmi, redfish] = wanted;
+    let mut outcomes = run_all(&ipmi, 1).await;
+    // Those that search find each other's BMCs.
+    let (searching, others): (Vec<Check>, Vec<Check>) = redfish.into_iter().partition(Check::searches);
+    let redfish = tokio::join!(run_all(&others, AT_ONCE), run_all(&searching, 1));
+    outcomes.extend(redfish.0.into_iter().chain(redfish.1));
     check::print_table(&outcomes);
     if outcomes.iter().all(Outcome::is_good) {
         ExitCode::SUCCESS

@@ -108,7 +108,8 @@ impl BareMetalHost {
                 let detached = annotations.get(keys::BARE_METAL_HOST_DETACHED);
                 detached.is_some_and(|value| value == keys::DETACHED_BY_US)
             }),
-            marked_for: held_for.into_iter().chain(detached_for).collect(),
+            labelled_for: held_for,
+            noted_for: detached_for,
             reboot_annotations: annotations.keys().filter(is_reboot).cloned().collect(),
             given_up: keys::CAPM3_UNHEALTHY_ANNOTATIONS
                 .into_iter()

@@ -85,9 +85,10 @@ pub struct HostView {
     pub held: bool,
     /// Whether we have asked to detach it, and have not taken that back.
     pub detaching: bool,
-    /// Whether a mark of ours is on it: who holds it, or who has asked to detach it. Of what is held by nobody any more,
-    /// because somebody took our annotation off, it stays.
-    pub marked: bool,
+    /// Whether our label is on it, which stays where somebody took our annotation off.
+    pub labelled: bool,
+    /// The same of our note that the detachment is ours.
+    pub noted: bool,
     /// Somebody else has asked to detach it.
     pub detached_by_another: bool,
     /// `status.operationalStatus` is `detached`: metal3 does not touch its power.
@@ -106,7 +107,7 @@ pub struct HostView {
 impl HostView {
     /// Whether nothing of ours is on it.
     pub fn is_free(&self) -> bool {
-        !self.held && !self.detaching && !self.marked
+        !self.held && !self.detaching && !self.labelled && !self.noted
     }
 }
 

@@ -43,8 +43,10 @@ pub struct BareMetalHost {
     pub detached: bool,
     /// Which hold of ours asked to detach it, by its annotation.
     pub detached_for: Option<String>,
-    /// The holds of ours of which a mark is on it, by their annotations.
-    pub marked_for: Vec<String>,
+    /// Which hold of ours its label names, by its annotation.
+    pub labelled_for: Option<String>,
+    /// Which hold of ours the note of whose the detachment is names, whoever has detached it.
+    pub noted_for: Option<String>,
     /// The `reboot.metal3.io` annotations.
     pub reboot_annotations: Vec<String>,
     /// The annotation by which cluster-api-provider-metal3 says that it has given the host up.
@@ -85,7 +87,8 @@ impl BareMetalHost {
                 .iter()
                 .any(|annotation| annotation == hold),
             detaching: self.detached && self.detached_for.as_deref() == Some(hold),
-            marked: self.marked_for.iter().any(|marked_for| marked_for == hold),
+            labelled: self.labelled_for.as_deref() == Some(hold),
+            noted: self.noted_for.as_deref() == Some(hold),
             detached_by_another: self.is_detached_by_another(hold),
             detached: self.operational_status == "detached",
             servicing: self.servicing().is_some(),

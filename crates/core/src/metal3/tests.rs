@@ -349,12 +349,16 @@ fn our_hold_is_told_from_those_of_others_and_its_name_is_short_enough() {
 #[test]
 fn a_host_is_not_free_while_a_mark_of_ours_is_on_it() {
     let ours = annotation_of("ours");
+    let another = annotation_of("another");
     let marked = BareMetalHost {
-        marked_for: vec![annotation_of("another"), ours.clone()],
+        labelled_for: Some(another.clone()),
+        noted_for: Some(ours.clone()),
         ..provisioned()
     };
     let view = marked.view(&ours);
-    assert!(view.marked && !view.held && !view.is_free());
+    assert!(view.noted && !view.labelled && !view.held && !view.is_free());
+    let view = marked.view(&another);
+    assert!(view.labelled && !view.noted && !view.is_free());
     assert!(marked.view(&annotation_of("third")).is_free());
 }
 

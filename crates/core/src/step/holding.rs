@@ -131,13 +131,13 @@ impl<'a> Step<'a> {
         if power == Some(PowerState::Off) {
             return None;
         }
-        let its_time = time_of_metal3(self.strategy.deadlines.power_off);
+        let (its_time, to_let_go) = self.time_to_power_off();
         let due = after(since, its_time);
         if let Some(asked) = hold.detached {
             if let Some(forbidden) = self.forbidden_since(&hold, asked) {
                 return Some(self.attempt_failed(&forbidden));
             }
-            let why = match self.await_detached(&hold, asked, its_time, intent) {
+            let why = match self.await_detached(&hold, asked, to_let_go, intent) {
                 LetGo::Waits(next) => return Some(next),
                 LetGo::Detached => "metal3 has let go of the host, which is powered off directly",
                 LetGo::Late => "metal3 does not answer, and the host is powered off directly",
@@ -146,12 +146,16 @@ impl<'a> Step<'a> {
             return None;
         }
         if due <= self.now {
+            // It may be off by now.
+            if !self.was_asked_since(due) {
+                return Some(Next::observe(Observation::Power));
+            }
+            if let Seen::NotYet = self.seen_since(&hold, due) {
+                return Some(self.look_at_host(due));
+            }
             // Who has taken it from us meanwhile must lose neither the host's power nor its Ironic.
             if let Some(forbidden) = self.forbidden_since(&hold, due) {
                 return Some(self.attempt_failed(&forbidden));
-            }
-            if let Seen::NotYet = self.seen_since(&hold, due) {
-                return Some(self.look_at_host(since));
             }
             let why = format!(
                 "metal3 did not power the host off within {its_time:#}; it is asked to let go of the host"
@@ -171,9 +175,28 @@ impl<'a> Step<'a> {
         Some(self.poll(intent, since).or_at(next))
     }
 
+    /// For how long metal3 is left to power a host off, and then to let go of it.
+    fn time_to_power_off(&self) -> (SignedDuration, SignedDuration) {
+        let deadline = self.strategy.deadlines.power_off;
+        let half = deadline.checked_div(2).unwrap_or(ITS_TIME).min(ITS_TIME);
+        (half, time_of_metal3(deadline))
+    }
+
+    /// Whether somebody has taken the host from us right before the daemon would have powered it off itself.
+    pub(super) fn is_taken_from_us(&self, intent: &Intent, live: &LiveCheck) -> bool {
+        let hold = self.journal.hold.as_ref();
+        hold.is_some_and(|hold| hold.direct.is_some()) && intent.sends <= 2 && live.host.is_err()
+    }
+
     /// What has come between since then, and forbids to take its power from the host.
     fn forbidden_since(&self, hold: &Hold, since: Timestamp) -> Option<Obstacle> {
         match self.seen_since(hold, since) {
+            Seen::There(view, _) if !view.held && !view.detaching => {
+                let (host, annotation) = (&hold.host, &hold.annotation);
+                let detail =
+                    format!("somebody took {annotation} off BareMetalHost {host} before the host was off");
+                Some(Obstacle::new(Reason::PowerOffNotConfirmed, detail))
+            }
             Seen::There(view, _) => view.forbidden.as_deref().cloned(),
             Seen::NotYet | Seen::Unreadable(_) | Seen::Gone => None,
         }
@@ -280,8 +303,8 @@ impl<'a> Step<'a> {
     }
 }
 
-/// For how long metal3 is left to power a host off or on, and then to let go of it: with both, the daemon still has half
-/// of the time that there is for it.
+/// For how long metal3 is left to power a host on, and to let go of it: with both, the daemon still has half of the time
+/// that there is for it.
 pub(super) fn time_of_metal3(deadline: SignedDuration) -> SignedDuration {
     let quarter = deadline.checked_div(4);
     quarter.map_or(ITS_TIME, |quarter| quarter.min(ITS_TIME))

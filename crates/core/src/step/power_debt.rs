@@ -23,6 +23,10 @@ const LONGEST_PAUSE: SignedDuration = SignedDuration::from_mins(5);
 /// How long a host may stay off after a power-on before it is begun with anew.
 const TIME_OF_A_POWER_ON: SignedDuration = SignedDuration::from_mins(1);
 
+/// For how long Ironic tries to power a host off that it has begun with: what has stopped baremetal-operator since, such
+/// as a pause, stops no Ironic. Source: `power_state_change_timeout` of metal3's ironic-image, 120 s.
+const LATE_POWER_OFF: SignedDuration = SignedDuration::from_mins(3);
+
 impl Step<'_> {
     /// Goes on once no command of ours may stand any more, or when a read after `limit` did not tell. A host that is
     /// read Off is powered on first, whatever else forbids to go on.
@@ -289,6 +293,10 @@ impl Step<'_> {
         let since = match intent.verb {
             Verb::PowerOn => intent.journalled,
             Verb::PowerOff if self.nothing_was_sent(intent) => return false,
+            Verb::PowerOff if self.is_held_by_metal3() => match self.metal3_may_power_off_until() {
+                Some(until) => until,
+                None => return true,
+            },
             Verb::PowerOff => {
                 let since = delivery.since().unwrap_or(intent.journalled);
                 // The only power-off there was is over once Off was seen; else it may come late.
@@ -298,6 +306,18 @@ impl Step<'_> {
         };
         let seen_on = self.right_read_since(since);
         seen_on.is_none_or(|read| read.power != PowerState::On)
+    }
+
+    /// Whether metal3 was asked in this attempt to power the host off.
+    fn is_held_by_metal3(&self) -> bool {
+        let hold = self.journal.hold.as_ref();
+        hold.is_some_and(|hold| hold.held.is_some())
+    }
+
+    /// Until when metal3 may carry out what our hold has asked for. `None`: the hold stands.
+    fn metal3_may_power_off_until(&self) -> Option<Timestamp> {
+        let released = self.journal.hold.as_ref()?.released?;
+        Some(after(released, LATE_POWER_OFF))
     }
 
     fn was_seen_off(&self, since: Timestamp) -> bool {

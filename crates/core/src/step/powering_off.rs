@@ -105,6 +105,12 @@ impl Step<'_> {
                 self.is_not_sent_any_more();
                 self.attempt_failed(&obstacle)
             }
+            Err(NotDue::Withdrawn(obstacle) | NotDue::Waits(obstacle, _))
+                if self.is_taken_from_us(intent, live) =>
+            {
+                self.is_not_sent_any_more();
+                self.attempt_failed(&obstacle)
+            }
             Err(_) if intent.sends > 1 => self.poll(intent, intent.journalled),
             Err(NotDue::Recovered) if is_first => self.recovered(),
             Err(NotDue::Withdrawn(obstacle)) if is_first => self.withdrawn(&obstacle),
@@ -270,16 +276,23 @@ impl Step<'_> {
                 None => self.begin_power_on("the remediation is being deleted"),
             },
             Some(PowerState::On) if !self.may_still_be_off() => self.back_to_pending(&deleted, Some(now)),
+            // The hold goes there, and what metal3 may still do is waited for.
+            Some(PowerState::On) if self.journal.standing_hold().is_some() => {
+                self.settle_in_pending(&deleted)
+            }
             // Neither On nor Off was seen in time, and the host may still go off: it is read on for as long as
             // an attempt may be held up, and powered on if it did, before the remediation vanishes.
-            _ if self.is_overdue() => {
-                self.enter(Phase::Pending, deleted.reason, None);
-                self.journal.next_attempt = Some(now);
-                self.waiting_until(&deleted, Some(now))
-            }
+            _ if self.is_overdue() => self.settle_in_pending(&deleted),
             Some(PowerState::On | PowerState::PoweringOn | PowerState::PoweringOff | PowerState::Unknown)
             | None => self.poll(intent, since),
         }
+    }
+
+    fn settle_in_pending(&mut self, deleted: &Obstacle) -> Next {
+        let now = self.now;
+        self.enter(Phase::Pending, deleted.reason, None);
+        self.journal.next_attempt = Some(now);
+        self.waiting_until(deleted, Some(now))
     }
 }
 

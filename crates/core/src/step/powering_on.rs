@@ -104,7 +104,7 @@ impl Step<'_> {
     }
 
     /// Whether the BMC, or whatever is needed to ask it, was asked since then.
-    fn was_asked_since(&self, since: Timestamp) -> bool {
+    pub(super) fn was_asked_since(&self, since: Timestamp) -> bool {
         let observed = &self.facts.observed;
         let (read, write) = (&observed.read_failure, &observed.write_failure);
         let mut failures = read

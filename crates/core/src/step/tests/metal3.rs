@@ -39,7 +39,7 @@ pub(super) struct Metal3 {
     pub(super) kept_off: Option<(i64, i64)>,
     pub(super) was_kept_off: bool,
     /// The power that Ironic has recorded, and enforces.
-    recorded: bool,
+    pub(super) recorded: bool,
     looks_at: i64,
     syncs_at: i64,
     version: u64,
@@ -65,7 +65,8 @@ impl Metal3 {
                 resource_version: "1".to_owned(),
                 held: false,
                 detaching: false,
-                marked: false,
+                labelled: false,
+                noted: false,
                 detached_by_another: false,
                 detached: false,
                 servicing: false,
@@ -256,15 +257,18 @@ impl Sim {
         let changes = |metal3: &&mut Box<Metal3>| hold.is_some() || !metal3.view.is_free();
         if let Some(metal3) = self.world.metal3.as_mut().filter(|_| reached).filter(changes) {
             metal3.edit(now, |view| match hold.map(|hold| hold.write) {
-                Some(HoldWrite::Hold) => (view.held, view.marked) = (true, true),
+                Some(HoldWrite::Hold) => (view.held, view.labelled) = (true, true),
                 // What is not there is not written anew.
                 Some(HoldWrite::Kick) => {}
                 // What is being serviced is left with metal3.
                 Some(HoldWrite::Detach) => {
                     view.detaching |= !view.servicing;
-                    view.marked |= !view.servicing;
+                    view.noted |= !view.servicing;
                 }
-                None => (view.held, view.detaching, view.marked) = (false, false, false),
+                None => {
+                    (view.held, view.labelled) = (false, false);
+                    (view.detaching, view.noted) = (false, false);
+                }
             });
         }
         let is_lost = matches!(

@@ -6,7 +6,6 @@ use super::metal3::Metal3;
 use super::shell::{Fault, Sim, Turn};
 use super::world::Cause;
 use crate::decision::{Act, Effect, HoldOn, Observation};
-use crate::facts::Obstacle;
 use crate::journal::Journal;
 use crate::metal3::HoldWrite;
 use crate::phase::{Phase, Reason};
@@ -335,53 +334,6 @@ fn a_host_that_a_person_wants_off_stays_held_until_its_remediation_is_deleted() 
 
     assert!(sim.gone);
     sim.is_given_back();
-}
-
-/// What people do to the BareMetalHost of a host that is held and is not off yet.
-#[test]
-fn a_host_that_somebody_takes_from_us_before_it_is_off_is_left_alone_and_they_are_named() {
-    let deeds: [(Reason, fn(&mut Metal3, bool)); 3] = [
-        (Reason::HostPaused, |metal3, done| metal3.view.paused = done),
-        (Reason::HostDetached, |metal3, done| {
-            metal3.view.detached_by_another = done;
-        }),
-        (Reason::HostOffline, |metal3, done| {
-            metal3.view.kept_off = done.then(|| Obstacle::new(Reason::HostOffline, "is offline"));
-        }),
-    ];
-    for (reason, deed) in deeds {
-        for after in [0, 40_000, 61_500] {
-            let mut sim = Sim::with_metal3();
-            sim.metal3().operator = false;
-            sim.run_until(|sim| sim.journal.phase == Phase::PoweringOff);
-            let begun = sim.world.now;
-            sim.run_until(|sim| sim.world.now >= begun + after);
-            let now = sim.world.now;
-            deed(sim.metal3(), true);
-            sim.metal3().edit(now, |_| {});
-
-            sim.run_until(|sim| sim.world.now >= now + 200_000);
-
-            let what = format!("{reason:?} after {after}: {}", sim.journal.message);
-            let is_power_off = |(_, effect): &&(i64, Effect)| matches!(effect, Effect::PowerOff { .. });
-            assert_eq!(sim.sent.iter().filter(is_power_off).count(), 0, "{what}");
-            let detaches = |(at, effect): &&(i64, Effect)| {
-                matches!(effect, Effect::WriteHold(hold) if hold.write == HoldWrite::Detach) && *at > now
-            };
-            assert_eq!(sim.sent.iter().filter(detaches).count(), 0, "{what}");
-            assert!(sim.journal.is_because(reason), "{what}");
-            assert_eq!(sim.journal.phase, Phase::Pending, "{what}");
-            assert!(sim.metal3().view.is_free(), "{what}");
-
-            sim.metal3().operator = true;
-            let now = sim.world.now;
-            deed(sim.metal3(), false);
-            sim.metal3().edit(now, |_| {});
-            sim.run();
-            assert_eq!(sim.journal.phase, Phase::Succeeded, "{what}");
-            sim.is_given_back();
-        }
-    }
 }
 
 /// However short the time for a power-off is, the daemon has half of it when metal3 does nothing.

@@ -32,6 +32,7 @@ mod menu;
 mod metal3;
 mod metal3_others;
 mod metal3_servicing;
+mod metal3_taken;
 mod node_lease;
 mod node_lease_acts;
 mod node_lease_exploration;
