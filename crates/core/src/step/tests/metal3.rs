@@ -225,6 +225,16 @@ impl Sim {
         sim
     }
 
+    /// What forbids to begin with the host. Once that was begun, it is brought back whatever forbids it.
+    pub(super) fn forbidden_to_begin(&self) -> Option<Obstacle> {
+        let metal3 = self
+            .world
+            .metal3
+            .as_ref()
+            .filter(|_| !self.journal.may_have_left_off());
+        metal3.and_then(|metal3| metal3.seen().forbidden.map(|why| *why))
+    }
+
     pub(super) fn metal3(&mut self) -> &mut Metal3 {
         self.world.metal3.as_mut().expect("metal3 manages the host")
     }

@@ -256,7 +256,7 @@ impl Sim {
             host: if self.journal.phase.is_final() {
                 Err(Obstacle::new(Reason::HostNotFound, "the remediation has ended"))
             } else {
-                self.host.clone()
+                self.forbidden_to_begin().map_or(self.host.clone(), Err)
             },
             admission: self
                 .another_at_work
