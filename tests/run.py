@@ -79,7 +79,7 @@ AFTER = {
     "demos": {"given", "fetched", "compiler", "alone", "stories"},
     "conformance": {"given", "fetched", "compiler", "alone", "stories"},
     "control planes": {"given", "fetched", "compiler", "alone", "stories"},
-    "computing": {"given", "fetched", "compiler"},
+    "computing": {"given", "fetched", "compiler", "alone"},
 }
 
 

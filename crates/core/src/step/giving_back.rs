@@ -69,17 +69,13 @@ impl Step<'_> {
     /// Ironic would switch the host off again behind a power-on of the daemon, for it has recorded that it is to be off.
     fn let_metal3_go(&mut self, hold: &Hold, begun: Timestamp, intent: &Intent) -> Option<Next> {
         let its_time = self.time_of_metal3();
-        let seen = match self.seen_since(hold, begun) {
-            Seen::There(view, _) => Some(view),
-            Seen::NotYet | Seen::Unreadable(_) | Seen::Gone => None,
-        };
-        let is = |what: fn(&HostView) -> bool| seen.is_some_and(what);
+        let is = |what: fn(&HostView) -> bool, since| self.seen_since(hold, since).view().is_some_and(what);
         let why = match hold.detached.filter(|asked| *asked >= begun) {
             // Nobody would answer.
-            None if is(|seen| seen.paused) => {
+            None if is(|seen| seen.paused, begun) => {
                 "the BareMetalHost is paused, and the host is powered on directly"
             }
-            None if is(|seen| seen.detached && seen.detached_by_another) => {
+            None if is(|seen| seen.detached && seen.detached_by_another, begun) => {
                 "somebody has detached the host from metal3, and it is powered on directly"
             }
             None => {
@@ -90,7 +86,7 @@ impl Step<'_> {
                 self.change_hold(|hold, now| (hold.detached, hold.released) = (Some(now), None));
                 return Some(self.write_hold(hold, HoldWrite::Detach));
             }
-            Some(_) if is(|seen| seen.servicing) => {
+            Some(asked) if is(|seen| seen.servicing, asked) => {
                 "metal3 failed to service the host, which is powered on directly"
             }
             Some(asked) => match self.await_detached(hold, asked, its_time, intent) {
@@ -189,10 +185,8 @@ impl Step<'_> {
     pub(super) fn undone_by_metal3(&self) -> Option<Obstacle> {
         let hold = self.journal.hold.as_ref()?;
         hold.undone?;
-        let is_paused = match self.seen_since(hold, Timestamp::MIN) {
-            Seen::There(view, _) => view.paused,
-            Seen::NotYet | Seen::Unreadable(_) | Seen::Gone => false,
-        };
+        let seen = self.seen_since(hold, Timestamp::MIN);
+        let is_paused = seen.view().is_some_and(|view| view.paused);
         let host = &hold.host;
         let then = if is_paused {
             format!("take baremetalhost.metal3.io/paused off BareMetalHost {host}")

@@ -38,7 +38,15 @@ pub(super) enum Seen<'a> {
     Gone,
 }
 
-impl Seen<'_> {
+impl<'a> Seen<'a> {
+    /// What it says, where it is there and can be understood.
+    pub(super) fn view(&self) -> Option<&'a HostView> {
+        match self {
+            Self::There(view, _) => Some(view),
+            Self::NotYet | Self::Unreadable(_) | Self::Gone => None,
+        }
+    }
+
     /// Whether nothing of ours is on it.
     pub(super) fn is_free(&self) -> bool {
         match self {
@@ -190,16 +198,13 @@ impl<'a> Step<'a> {
 
     /// What has come between since then, and forbids to take its power from the host.
     fn forbidden_since(&self, hold: &Hold, since: Timestamp) -> Option<Obstacle> {
-        match self.seen_since(hold, since) {
-            Seen::There(view, _) if !view.held && !view.detaching => {
-                let (host, annotation) = (&hold.host, &hold.annotation);
-                let detail =
-                    format!("somebody took {annotation} off BareMetalHost {host} before the host was off");
-                Some(Obstacle::new(Reason::PowerOffNotConfirmed, detail))
-            }
-            Seen::There(view, _) => view.forbidden.as_deref().cloned(),
-            Seen::NotYet | Seen::Unreadable(_) | Seen::Gone => None,
+        let view = self.seen_since(hold, since).view()?;
+        if view.held || view.detaching {
+            return view.forbidden.as_deref().cloned();
         }
+        let (host, annotation) = (&hold.host, &hold.annotation);
+        let detail = format!("somebody took {annotation} off BareMetalHost {host} before the host was off");
+        Some(Obstacle::new(Reason::PowerOffNotConfirmed, detail))
     }
 
     /// From here on the daemon powers the host itself.

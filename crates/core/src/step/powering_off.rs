@@ -100,13 +100,7 @@ impl Step<'_> {
             Ok(()) => self.send_power_off(intent, subject, live),
             // A command that was sent before may still be carried out: no second one, only reads.
             Err(NotDue::Withdrawn(obstacle) | NotDue::Waits(obstacle, _))
-                if self.keeps_off_in_vain(intent) =>
-            {
-                self.is_not_sent_any_more();
-                self.attempt_failed(&obstacle)
-            }
-            Err(NotDue::Withdrawn(obstacle) | NotDue::Waits(obstacle, _))
-                if self.is_taken_from_us(intent, live) =>
+                if self.keeps_off_in_vain(intent) || self.is_taken_from_us(intent, live) =>
             {
                 self.is_not_sent_any_more();
                 self.attempt_failed(&obstacle)
