@@ -15,7 +15,8 @@
 //!    the Node stayed silent; or, where the BMC does not tell, a person with the right to has said so, and the Node
 //!    stayed silent.
 //! 2. While workloads are being released the host is watched; if it comes on, releasing stops.
-//! 3. Only absolute verbs fence, `ForceOff` and `On`, and none is repeated blindly.
+//! 3. Only absolute verbs fence, `ForceOff` and `On`, and none is repeated blindly. A reset, of a host that must not be
+//!    powered off, releases nothing and is sent once an attempt.
 //! 4. Intent is journalled before the effect; after a crash the successor reads, it does not replay.
 //!    One attempt causes exactly one On->Off and at most one Off->On.
 //! 5. The host is proven to be the right one before any destructive verb, by its Node's system UUID or, where it

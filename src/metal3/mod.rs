@@ -72,8 +72,10 @@ pub(crate) async fn resolve(
             may_be_fenced(&view, machine, reference, &hold)?;
         }
         let mut resolved = resolved(&view, machine.namespace().as_ref())?;
+        resolved.host.is_only_reset = view.facts.power_off_disabled;
         resolved.host.manager = match remediation.spec.strategy.host_control {
             HostControl::Direct => None,
+            HostControl::Managed if resolved.host.is_only_reset => None,
             HostControl::Managed => Some(Manager {
                 name: view.facts.name.clone(),
                 uid: view.facts.uid.clone(),
@@ -176,6 +178,7 @@ fn resolved(view: &Described, of_machine: Option<&String>) -> Result<ResolvedHos
             bmc: address.to_string(),
             stated_uuid: None,
             manager: None,
+            is_only_reset: false,
             found_uuid: None,
         },
         address,

@@ -43,6 +43,7 @@ impl Acting<'_> {
         match effect {
             Effect::PowerOff { not_after } => self.send(Verb::PowerOff, *not_after, memory).await,
             Effect::PowerOn { not_after } => self.send(Verb::PowerOn, *not_after, memory).await,
+            Effect::Restart { not_after } => self.send(Verb::Restart, *not_after, memory).await,
             Effect::TakeNodeLease(claim) => self.take_node_lease(claim, memory).await,
             Effect::ReleaseNodeLease {
                 node,
@@ -115,7 +116,7 @@ impl Acting<'_> {
         };
         let Some(answer) = answer else { return };
         let at = self.context.sources.clock.now();
-        if verb == Verb::PowerOff && key.sends == 1 {
+        if verb.takes_down() && key.sends == 1 {
             self.context.admitted.note_power_off(self.remediation, at);
         }
         tracing::info!(remediation = %self.remediation.name_any(), ?verb, ?answer, "power command");
@@ -149,7 +150,7 @@ impl Acting<'_> {
         }
     }
 
-    /// Sends a command in a conversation that has to be begun first. A power-off is not sent: what
+    /// Sends a command in a conversation that has to be begun first. A power-off or reset is not sent: what
     /// the new conversation reads may be another host, so it is judged before anything else.
     async fn send_in_new_conversation(
         &self,
@@ -163,7 +164,7 @@ impl Acting<'_> {
         }
         let in_time = self.until(not_after);
         match (memory.trusted_conversation(), verb, in_time) {
-            (Some(_), Verb::PowerOff, _) => None,
+            (Some(_), Verb::PowerOff | Verb::Restart, _) => None,
             (Some(conversation), Verb::PowerOn, Some(in_time)) => {
                 self.take_host();
                 conversation.command(&self.context.bmc, verb, in_time).await

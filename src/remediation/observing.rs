@@ -129,7 +129,8 @@ impl Acting<'_> {
             .context
             .admitted
             .at_power_off(sources, self.remediation, nodes, not_ready);
-        if known.own_node.is_err() && self.remediation.phase() == Phase::PoweringOff {
+        let begun = [Phase::PoweringOff, Phase::Restarting].contains(&self.remediation.phase());
+        if known.own_node.is_err() && begun {
             sources.lead.hand_over();
         }
         LiveCheck {

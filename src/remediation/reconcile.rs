@@ -301,7 +301,7 @@ async fn write_journal(
 /// Ends the conversation with the BMC where it is not needed any more, and gives the Machine back at the end.
 async fn settle(context: &Remediator, remediation: &PowerCycleRemediation, memory: &mut Memory) {
     let needs_bmc = match remediation.phase() {
-        Phase::Holding | Phase::PoweringOff | Phase::Fencing | Phase::PoweringOn => true,
+        Phase::Holding | Phase::PoweringOff | Phase::Fencing | Phase::PoweringOn | Phase::Restarting => true,
         // A host that may be off because of us is read on.
         Phase::Pending | Phase::AwaitingConfirmation | Phase::Booting | Phase::Failed => {
             remediation.journal().is_some_and(Journal::may_have_left_off)

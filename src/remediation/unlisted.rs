@@ -105,6 +105,7 @@ fn brings_back(act: &Act) -> bool {
             Effect::PowerOn { .. } | Effect::ReleaseHost(_) => true,
             Effect::WriteHold(_)
             | Effect::PowerOff { .. }
+            | Effect::Restart { .. }
             | Effect::AddFinalizer
             | Effect::RemoveFinalizer
             | Effect::TakeNodeLease(_)

@@ -138,7 +138,7 @@ pub(crate) fn needs_the_bmc(act: &Act) -> bool {
             | Observation::Cleanup => false,
         },
         Act::Effect(effect) => match effect {
-            Effect::PowerOff { .. } | Effect::PowerOn { .. } => true,
+            Effect::PowerOff { .. } | Effect::PowerOn { .. } | Effect::Restart { .. } => true,
             Effect::AddFinalizer
             | Effect::RemoveFinalizer
             | Effect::WriteHold(_)

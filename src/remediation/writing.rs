@@ -70,6 +70,7 @@ impl Acting<'_> {
             Effect::WriteHold(_)
             | Effect::PowerOff { .. }
             | Effect::PowerOn { .. }
+            | Effect::Restart { .. }
             | Effect::TakeNodeLease(_)
             | Effect::ReleaseNodeLease { .. } => Ok(()),
         }

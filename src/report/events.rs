@@ -79,7 +79,7 @@ impl Reporter {
         );
         let entered = before.phase != after.phase;
         let event = match after.phase {
-            Phase::PoweringOff if entered => EventType::Normal,
+            Phase::PoweringOff | Phase::Restarting if entered => EventType::Normal,
             Phase::Succeeded | Phase::Cancelled => EventType::Normal,
             Phase::Failed => EventType::Warning,
             // Progress is in the status; events are for what a person has to know.
@@ -93,14 +93,16 @@ impl Reporter {
             | Phase::AwaitingConfirmation
             | Phase::Fencing
             | Phase::PoweringOn
+            | Phase::Restarting
             | Phase::Booting => EventType::Warning,
         };
         let action = after.phase.as_str();
         let own = remediation.object_ref(&());
         let (regarding, related) = match (after.phase, &after.subject) {
-            (Phase::PoweringOff | Phase::Succeeded | Phase::Cancelled | Phase::Failed, Some(subject)) => {
-                (subject_reference(&namespace, subject), Some(own))
-            }
+            (
+                Phase::PoweringOff | Phase::Restarting | Phase::Succeeded | Phase::Cancelled | Phase::Failed,
+                Some(subject),
+            ) => (subject_reference(&namespace, subject), Some(own)),
             _ => (own, None),
         };
         self.publish(event, &after.reason, &after.message, action, &regarding, related)

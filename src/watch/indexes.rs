@@ -304,11 +304,11 @@ fn of_brakes(remediation: &PowerCycleRemediation, journal: &Journal) -> Vec<Reme
 }
 
 /// When the power-offs of a remediation were begun, the newest first. What was taken back before it was sent is no
-/// attempt. A host that is being held is being powered off.
+/// attempt. A host that is being held is being powered off; a reset counts as a power-off.
 pub(crate) fn power_offs(journal: &Journal) -> impl Iterator<Item = Timestamp> {
     let attempts = usize::try_from(journal.attempt).unwrap_or(0);
     let begun = journal.timeline.iter().rev();
-    let begun = begun.filter(|entry| entry.phase == Phase::PoweringOff);
+    let begun = begun.filter(|entry| [Phase::PoweringOff, Phase::Restarting].contains(&entry.phase));
     let newest = journal
         .timeline
         .last()

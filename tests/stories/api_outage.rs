@@ -49,6 +49,7 @@ fn options(phase: Phase) -> HostOptions {
         | Phase::AwaitingConfirmation
         | Phase::Pending
         | Phase::Holding
+        | Phase::Restarting
         | Phase::Succeeded
         | Phase::Cancelled
         | Phase::Failed => {}
@@ -67,6 +68,7 @@ async fn is_in(world: &World, host: &WorldHost, phase: Phase) -> Result<()> {
         | Phase::AwaitingConfirmation
         | Phase::Pending
         | Phase::Holding
+        | Phase::Restarting
         | Phase::Succeeded
         | Phase::Cancelled
         | Phase::Failed => {

@@ -159,6 +159,7 @@ async fn invariant_13_a_request_taken_back_in_any_phase_leaves_the_host_on() -> 
             Phase::Holding
             | Phase::AwaitingConfirmation
             | Phase::PoweringOn
+            | Phase::Restarting
             | Phase::Booting
             | Phase::Succeeded
             | Phase::Cancelled

@@ -63,6 +63,11 @@ pub enum Effect {
         /// The command is not begun later than this.
         not_after: Timestamp,
     },
+    /// `ForceRestart`, not after the given time.
+    Restart {
+        /// The command is not begun later than this.
+        not_after: Timestamp,
+    },
     /// Ask metal3 to keep the host off, or to let go of it.
     WriteHold(HoldOn),
     /// Take everything of ours off the BareMetalHost.

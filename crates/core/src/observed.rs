@@ -184,7 +184,8 @@ impl Observed {
     /// Notes a power command that was sent, and its answer.
     pub fn note_sent(&mut self, sent: Sent) {
         self.acknowledged_power_ons = match (sent.intent.verb, sent.delivery()) {
-            (Verb::PowerOff, _) | (Verb::PowerOn, Delivery::Unsent | Delivery::Refused(..)) => 0,
+            (Verb::PowerOff | Verb::Restart, _)
+            | (Verb::PowerOn, Delivery::Unsent | Delivery::Refused(..)) => 0,
             (Verb::PowerOn, Delivery::Acknowledged(_)) => self.acknowledged_power_ons.saturating_add(1),
             (Verb::PowerOn, Delivery::Unknown(..)) => self.acknowledged_power_ons,
         };

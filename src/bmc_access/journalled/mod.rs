@@ -8,7 +8,8 @@ use remediator_bmc::{
     AllowedNetworks, BmcAddress, Host as BmcHost, Privilege, ResourcePath, ServerTrust, Transport as Carrier,
 };
 use remediator_core::facts::{Host, Obstacle};
-use remediator_core::journal::{Journal, Route, Subject};
+use remediator_core::journal::{Journal, Route, Subject, Verb};
+use remediator_core::metal3::Hold;
 use remediator_core::phase::Reason;
 use remediator_core::power::Protocol;
 
@@ -17,9 +18,17 @@ use crate::bmc_access::host::{HostTrust, ResolvedHost, bmc_address, fingerprints
 /// The host that a remediation has to bring back, as it was reached when its identity was proven. `None`: it has none
 /// to bring back, or began under an earlier version, whose journal does not say.
 pub(crate) fn host(remediation: &PowerCycleRemediation) -> Option<Result<ResolvedHost, Obstacle>> {
-    let subject = to_bring_back(remediation)?.subject.as_ref()?;
+    let journal = to_bring_back(remediation)?;
+    let subject = journal.subject.as_ref()?;
     let route = subject.route.as_ref()?;
-    Some(resolved(subject, route, route.certificate.as_ref()))
+    let mut resolved = resolved(subject, route, route.certificate.as_ref());
+    if let Ok(resolved) = &mut resolved {
+        // Another attempt may begin before the host was seen on, and does to it what this one did.
+        let verb = journal.intent.as_ref().map(|intent| intent.verb);
+        resolved.host.is_only_reset = verb == Some(Verb::Restart);
+        resolved.host.manager = journal.hold.as_deref().map(Hold::manager);
+    }
+    Some(resolved)
 }
 
 /// The same host where its certificate has changed since, and is to be verified as its Secret says.
@@ -65,6 +74,7 @@ fn resolved(
             bmc: subject.bmc.clone(),
             stated_uuid: subject.uuid().filter(|_| subject.had_no_node()),
             manager: None,
+            is_only_reset: false,
             found_uuid: None,
         },
         address: address(subject, route)?,

@@ -140,6 +140,7 @@ async fn carry_out(
         show::tell(match verb {
             Verb::PowerOff => "Off is proven: two fresh reads after the command say so",
             Verb::PowerOn => "the host is on",
+            Verb::Restart => "the host is reset",
         });
     }
     // People have been told.

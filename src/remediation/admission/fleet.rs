@@ -279,7 +279,10 @@ impl<'a> Others<'a> {
                     continue;
                 };
                 // The attempt that is asked about is not an earlier one.
-                let is_begun = matches!(journal.phase, Phase::Holding | Phase::PoweringOff);
+                let is_begun = matches!(
+                    journal.phase,
+                    Phase::Holding | Phase::PoweringOff | Phase::Restarting
+                );
                 let is_asked = self.is_own(one) && is_begun;
                 let begun = power_offs(journal).skip(usize::from(is_asked));
                 found.insert(one.uid(), begun.filter(|at| *at >= from).collect::<Vec<_>>());

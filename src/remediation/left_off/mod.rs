@@ -286,11 +286,7 @@ impl Recovery<'_> {
 
 /// Whether a power-off of ours can come no more that was not carried out before a read.
 fn is_settled(journal: &Journal, read: &PowerRead) -> bool {
-    let Some(intent) = journal
-        .intent
-        .as_ref()
-        .filter(|intent| intent.verb == Verb::PowerOff)
-    else {
+    let Some(intent) = journal.intent.as_ref().filter(|intent| intent.verb.takes_down()) else {
         return true;
     };
     let settled = intent.not_after.saturating_add(SETTLE).unwrap_or(Timestamp::MAX);

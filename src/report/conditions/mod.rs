@@ -223,6 +223,7 @@ fn succeeded<'a>(journal: &Journal, earlier: &'a [Condition]) -> &'a str {
         | Phase::AwaitingConfirmation
         | Phase::Fencing
         | Phase::PoweringOn
+        | Phase::Restarting
         | Phase::Booting => "Unknown",
     }
 }

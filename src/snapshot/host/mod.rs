@@ -110,6 +110,7 @@ pub(crate) fn by_statement(sources: &Sources, machine: &Machine) -> Result<Host,
             bmc: String::new(),
             stated_uuid: None,
             manager: None,
+            is_only_reset: false,
             found_uuid: None,
         }),
         None => through_endpoint(
@@ -268,6 +269,7 @@ pub(crate) fn resolve_endpoint(endpoint: &BMCEndpoint) -> Result<ResolvedHost, O
         bmc: address.to_string(),
         stated_uuid,
         manager: None,
+        is_only_reset: false,
         found_uuid: found_uuid(endpoint),
     };
     Ok(ResolvedHost {

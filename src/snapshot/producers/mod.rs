@@ -37,7 +37,11 @@ pub(crate) async fn read(
     };
     let begins = matches!(
         remediation.phase(),
-        Phase::Pending | Phase::Holding | Phase::PoweringOff | Phase::AwaitingConfirmation
+        Phase::Pending
+            | Phase::Holding
+            | Phase::PoweringOff
+            | Phase::Restarting
+            | Phase::AwaitingConfirmation
     );
     let is_fresh = |(read, _): &ProducerRead| now.duration_since(*read) < FRESH;
     if !begins || asked.as_ref().is_some_and(is_fresh) {

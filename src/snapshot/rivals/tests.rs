@@ -107,6 +107,7 @@ fn an_endpoint_beside_a_bare_metal_host_of_its_namespace_is_none() {
         bmc: String::new(),
         stated_uuid: None,
         manager: None,
+        is_only_reset: false,
         found_uuid: None,
     };
     let rival =

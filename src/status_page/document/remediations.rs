@@ -116,9 +116,12 @@ pub(super) fn of(all: &[Arc<Guarded<PowerCycleRemediation>>]) -> Remediations {
 fn place(journal: &Journal) -> Place {
     match journal.phase {
         Phase::Pending | Phase::AwaitingConfirmation => Place::Waiting,
-        Phase::Holding | Phase::PoweringOff | Phase::Fencing | Phase::PoweringOn | Phase::Booting => {
-            Place::Running
-        }
+        Phase::Holding
+        | Phase::PoweringOff
+        | Phase::Fencing
+        | Phase::PoweringOn
+        | Phase::Restarting
+        | Phase::Booting => Place::Running,
         Phase::Failed if journal.may_have_left_off() => Place::Waiting,
         Phase::Succeeded | Phase::Cancelled | Phase::Failed => Place::History,
     }

@@ -181,12 +181,6 @@ fn further_cases() -> Vec<Case> {
             },
         ),
         managed(
-            "that must not be powered off",
-            Reason::PowerOffDisabled,
-            &[named, "spec.disablePowerOff"],
-            |host| host["spec"]["disablePowerOff"] = json!(true),
-        ),
-        managed(
             "of a Cluster that is moved",
             Reason::HostPaused,
             &[named, "cluster-api-provider-metal3"],

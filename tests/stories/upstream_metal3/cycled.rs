@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use bmc_simulator::Power;
 use harness::process::ChildDaemon;
 use kube::api::{Patch, PatchParams};
-use remediator_core::journal::Journal;
+use remediator_core::journal::{Journal, Verb};
 use remediator_core::phase::Phase;
 use serde_json::json;
 use world::metal3::{self, BaremetalOperator, Ironic, Pace, Settings};
@@ -115,6 +115,37 @@ async fn a_host_is_held_off_by_metal3_and_given_back() -> world::Outcome {
     // Ironic keeps one, and the daemon has one while it needs it.
     let most = record::most_sessions(host);
     assert!((1..=2).contains(&most), "{most} sessions at once");
+    Ok(())
+}
+
+/// Ironic follows the power of such a host, and its operator turns a power-off into a reset that nobody can count.
+#[tokio::test]
+async fn a_host_that_must_not_be_powered_off_is_reset_once_and_nothing_of_it_is_released() -> world::Outcome {
+    let (world, ironic) = world_with_ironic(&SETTING, "only-reset").await?;
+    let _operator = BaremetalOperator::start(&world, &ironic, Pace::shortened()).await?;
+    let host = &world.hosts[0];
+    metal3::keeps_online(&world, host).await?;
+    let only_reset = json!({"spec": {"disablePowerOff": true}});
+    objects::bare_metal_hosts(&world)
+        .patch(&host.name, &PatchParams::default(), &Patch::Merge(only_reset))
+        .await?;
+
+    let (_daemon, remediation) = asked_for(&world, host).await?;
+    let ended = world.remediation_ended(&remediation, LONG).await?;
+
+    let journal = world::journal(&ended);
+    assert_eq!(journal.phase, Phase::Succeeded, "{}", journal.message);
+    assert_eq!(
+        (journal.attempt, &journal.release, &journal.hold),
+        (1, &None, &None)
+    );
+    // Nothing that must not come can be awaited: some rounds of Ironic.
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    let (sent, foreign) = record::commands(host);
+    let verbs: Vec<Verb> = sent.iter().map(|sent| sent.verb).collect();
+    assert_eq!((verbs, foreign), (vec![Verb::Restart], Vec::new()));
+    assert_eq!((host.system.truth().resets, host.transitions()), (1, (0, 0)));
+    truly(host, Power::On, LONG).await?;
     Ok(())
 }
 

@@ -51,7 +51,7 @@ pub fn journals(events: &[AuditEvent], host: &WorldHost) -> Vec<Written> {
     written.collect()
 }
 
-/// Every absolute power command that a host's BMC was sent, and a complaint for any other verb.
+/// Every power command of ours that a host's BMC was sent, and a complaint for any other verb.
 pub fn commands(host: &WorldHost) -> (Vec<Sent>, Vec<String>) {
     let (mut sent, mut foreign) = (Vec::new(), Vec::new());
     for entry in host.bmc.journal() {
@@ -59,6 +59,7 @@ pub fn commands(host: &WorldHost) -> (Vec<Sent>, Vec<String>) {
             Event::Command { command, .. } => match command {
                 Command::ForceOff => Verb::PowerOff,
                 Command::On => Verb::PowerOn,
+                Command::ForceRestart => Verb::Restart,
                 other => {
                     foreign.push(format!("{} was sent {other:?}", host.name));
                     continue;
@@ -142,10 +143,10 @@ pub fn blind_repeats(host: &WorldHost) -> Vec<String> {
         match &entry.event {
             Event::Observed { .. } => unread = None,
             Event::Command { command, .. } => {
-                let verb = if *command == Command::On {
-                    Verb::PowerOn
-                } else {
-                    Verb::PowerOff
+                let verb = match command {
+                    Command::On => Verb::PowerOn,
+                    Command::ForceRestart => Verb::Restart,
+                    _ => Verb::PowerOff,
                 };
                 if unread.replace(verb) == Some(verb) {
                     complaints.push(format!("{}: {command:?} twice without a read", host.name));

@@ -96,6 +96,7 @@ pub fn to_bring_back(remediation: &PowerCycleRemediation) -> Option<&Journal> {
         Phase::Pending
         | Phase::Holding
         | Phase::PoweringOff
+        | Phase::Restarting
         | Phase::AwaitingConfirmation
         | Phase::Failed => journal.intent.is_some(),
         Phase::Succeeded | Phase::Cancelled => false,

@@ -142,7 +142,7 @@ impl Request {
             (What::Join, _) => Turn::Join,
             (_, Urgency::Background) => Turn::Background,
             (What::Command(Verb::PowerOn, ..), Urgency::Remediation) => Turn::PowerOn,
-            (What::Command(Verb::PowerOff, ..), Urgency::Remediation) => Turn::PowerOff,
+            (What::Command(Verb::PowerOff | Verb::Restart, ..), Urgency::Remediation) => Turn::PowerOff,
             (
                 What::Leave
                 | What::Prepare(_)

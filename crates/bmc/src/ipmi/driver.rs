@@ -199,6 +199,7 @@ impl Ipmi {
         let data: &[u8] = match command {
             Verb::PowerOff => &[0x00],
             Verb::PowerOn => &[0x01],
+            Verb::Restart => &[0x03],
         };
         let request = Request::new(CHASSIS, CHASSIS_CONTROL, data);
         // Before the first await: this future may be dropped at any of them.

@@ -146,10 +146,12 @@ impl Redfish {
             return;
         };
         let wanted = match followed.command {
-            Verb::PowerOff => PowerState::Off,
-            Verb::PowerOn => PowerState::On,
+            Verb::PowerOff => Some(PowerState::Off),
+            Verb::PowerOn => Some(PowerState::On),
+            // It is the same before and after.
+            Verb::Restart => None,
         };
-        if reading.power == wanted {
+        if Some(reading.power) == wanted {
             return;
         }
         let due = followed.not_before.is_none_or(|at| at <= Instant::now());

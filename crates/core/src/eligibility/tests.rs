@@ -53,6 +53,7 @@ impl Known {
                 bmc: "https://10.0.0.1".to_owned(),
                 stated_uuid: SystemUuid::parse("4c4c4544-0042-3510-8052-b4c04f4e3732").ok(),
                 manager: None,
+                is_only_reset: false,
                 found_uuid: None,
             }),
             node_of_host: Lookup::Absent,

@@ -298,6 +298,8 @@ pub struct Host {
     /// The BareMetalHost by which metal3 keeps the host online; none where nobody but us powers it, or where the
     /// remediation asks to power it all the same.
     pub manager: Option<Manager>,
+    /// `spec.disablePowerOff` of its BareMetalHost: it may be reset and never powered off.
+    pub is_only_reset: bool,
     /// The system UUID that the BMC has said to a check since it was described so.
     pub found_uuid: Option<SystemUuid>,
 }

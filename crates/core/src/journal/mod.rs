@@ -133,13 +133,16 @@ pub struct Journal {
     pub bmc_fallback: Option<String>,
 }
 
-/// The verbs that change a host. Absolute and idempotent; there is no other.
+/// The verbs that change a host; there is no other. A power-off and a power-on are absolute: one that is repeated by
+/// accident does no harm. A reset is sent once an attempt at the most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum Verb {
     /// Redfish `ForceOff`, IPMI power down.
     PowerOff,
     /// Redfish `On`, IPMI power up.
     PowerOn,
+    /// Redfish `ForceRestart`, IPMI hard reset: of a host that must not be powered off.
+    Restart,
 }
 
 /// A power command that was decided. Journalled before it is sent; never sent after `notAfter`.
@@ -233,11 +236,20 @@ pub struct Escalating {
 }
 
 impl Verb {
-    /// The word of Redfish for it (DSP0268, `ResetType`). Absolute: one that is repeated by accident does no harm.
+    /// The word of Redfish for it (DSP0268, `ResetType`).
     pub fn reset_type(self) -> &'static str {
         match self {
             Self::PowerOff => "ForceOff",
             Self::PowerOn => "On",
+            Self::Restart => "ForceRestart",
+        }
+    }
+
+    /// Whether it ends what runs on the host.
+    pub fn takes_down(self) -> bool {
+        match self {
+            Self::PowerOff | Self::Restart => true,
+            Self::PowerOn => false,
         }
     }
 }
@@ -417,10 +429,10 @@ impl Journal {
         self.intent.is_some()
     }
 
-    /// Whether a power-off of ours may stand, after which no power-on was decided.
+    /// Whether a power-off or reset of ours may stand, after which no power-on was decided.
     pub fn power_off_stands(&self) -> bool {
         let intent = self.intent.as_ref();
-        intent.is_some_and(|intent| intent.verb == Verb::PowerOff)
+        intent.is_some_and(|intent| intent.verb.takes_down())
     }
 
     /// The hold that may stand on the BareMetalHost.

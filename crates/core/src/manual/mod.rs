@@ -136,6 +136,8 @@ impl Manual {
                 OffProof::Proven(_)
             ),
             (Verb::PowerOff, Delivery::Unsent | Delivery::Refused(..) | Delivery::Unknown(..)) => false,
+            // What a reset did shows at no power state.
+            (Verb::Restart, delivery) => matches!(delivery, Delivery::Acknowledged(_)),
             (Verb::PowerOn, _) => {
                 let read = self.observed.right_read_since(self.host(), self.begun);
                 read.is_some_and(|read| read.power == PowerState::On)
@@ -150,6 +152,7 @@ impl Manual {
             }
             Verb::PowerOff => "Off was not proven in time",
             Verb::PowerOn => "the host did not come on in time",
+            Verb::Restart => "the reset was not acknowledged in time",
         };
         let said = match self.observed.last_read() {
             Some(read) => format!("the BMC says {}", read.said()),

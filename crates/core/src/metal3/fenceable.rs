@@ -65,6 +65,13 @@ pub(super) fn forbidden(host: &BareMetalHost, hold: &str) -> Option<Obstacle> {
     Some(Obstacle::new(reason, format!("BareMetalHost {name} {why}")))
 }
 
+/// That a host may only be reset. It forbids a power-off and no reset.
+pub(super) fn power_off_disabled(host: &BareMetalHost) -> Option<Obstacle> {
+    let detail = format!("BareMetalHost {} has spec.disablePowerOff", host.name);
+    host.power_off_disabled
+        .then(|| Obstacle::new(Reason::PowerOffDisabled, detail))
+}
+
 /// Who else wants the host off, or is at work on it. A power-on by anybody but metal3 is against that.
 pub(super) fn kept_off(host: &BareMetalHost, hold: &str) -> Option<Obstacle> {
     let name = &host.name;
@@ -107,13 +114,6 @@ fn forbidding_state(host: &BareMetalHost, hold: &str) -> Option<(Reason, String)
             (Reason::HostDetached, why.to_owned())
         }
         _ if !host.online => (Reason::HostOffline, OFFLINE.to_owned()),
-        // A reset without a release is not asked of baremetal-operator either: it takes `reboot.metal3.io` off whether
-        // or not Ironic has reset the host, and resets it once more where it cannot (`manageHostPower` in
-        // `internal/controller/metal3.io/baremetalhost_controller.go`).
-        _ if host.power_off_disabled => {
-            let why = "has spec.disablePowerOff, so it can never be proven off";
-            (Reason::PowerOffDisabled, why.to_owned())
-        }
         _ if host.servicing().is_some() => {
             let why = host.servicing().unwrap_or_default();
             (Reason::HostServicing, why.to_owned())

@@ -97,6 +97,8 @@ pub struct HostView {
     pub servicing: bool,
     /// baremetal-operator does nothing with it, because it is paused; Ironic still enforces the power that it has recorded.
     pub paused: bool,
+    /// `spec.disablePowerOff`: the host may be reset and never powered off.
+    pub power_off_disabled: bool,
     /// What forbids to take its power from it, beside whose host it is: somebody has paused, detached or deleted it, or
     /// [`Self::kept_off`].
     pub forbidden: Option<Box<Obstacle>>,
@@ -123,6 +125,15 @@ pub enum HoldWrite {
 }
 
 impl Hold {
+    /// Whom the hold is of.
+    pub fn manager(&self) -> Manager {
+        Manager {
+            name: self.host.clone(),
+            uid: self.host_uid.clone(),
+            annotation: self.annotation.clone(),
+        }
+    }
+
     /// A hold that is about to be written.
     pub fn of(manager: &Manager) -> Self {
         Self {

@@ -93,7 +93,10 @@ impl BareMetalHost {
             detached: self.operational_status == "detached",
             servicing: self.servicing().is_some(),
             paused: self.paused.is_some(),
-            forbidden: fenceable::forbidden(self, hold).map(Box::new),
+            power_off_disabled: self.power_off_disabled,
+            forbidden: fenceable::forbidden(self, hold)
+                .or_else(|| fenceable::power_off_disabled(self))
+                .map(Box::new),
             kept_off: fenceable::kept_off(self, hold),
         }
     }

@@ -167,8 +167,9 @@ fn each_state_in_which_a_host_is_not_fenced_has_its_reason() {
             Some((Reason::HostOffline, "spec.online: false")),
         ),
         (
+            // It is reset then.
             &|host| host.power_off_disabled = true,
-            Some((Reason::PowerOffDisabled, "spec.disablePowerOff")),
+            None,
         ),
         (
             &|host| host.operational_status = "servicing".to_owned(),

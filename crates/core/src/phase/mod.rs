@@ -26,7 +26,9 @@ pub enum Phase {
     Fencing,
     /// A power-on was decided and journalled; the BMC has not said On yet.
     PoweringOn,
-    /// The BMC said On; the Node has to come back Ready with a new boot ID.
+    /// A reset was decided and journalled for a host that metal3 forbids to power off. Nothing of it is released.
+    Restarting,
+    /// The BMC said On, or has reset the host; the Node has to come back Ready with a new boot ID.
     Booting,
     /// The Node is Ready after a proven reboot. Final.
     Succeeded,
@@ -38,13 +40,14 @@ pub enum Phase {
 
 impl Phase {
     /// Every phase, for counting.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Pending,
         Self::Holding,
         Self::PoweringOff,
         Self::AwaitingConfirmation,
         Self::Fencing,
         Self::PoweringOn,
+        Self::Restarting,
         Self::Booting,
         Self::Succeeded,
         Self::Cancelled,
@@ -60,6 +63,7 @@ impl Phase {
             Self::AwaitingConfirmation => "AwaitingConfirmation",
             Self::Fencing => "Fencing",
             Self::PoweringOn => "PoweringOn",
+            Self::Restarting => "Restarting",
             Self::Booting => "Booting",
             Self::Succeeded => "Succeeded",
             Self::Cancelled => "Cancelled",
@@ -77,6 +81,7 @@ impl Phase {
             | Self::AwaitingConfirmation
             | Self::Fencing
             | Self::PoweringOn
+            | Self::Restarting
             | Self::Booting => false,
         }
     }

@@ -91,6 +91,8 @@ reasons! {
     ReleasingWorkloads => "Nothing to do; pods and volume attachments of the Node are being cleaned up.",
     /// The power-on was journalled and the BMC is asked.
     PowerOnRequested => "Nothing to do.",
+    /// The reset of a host that must not be powered off was journalled, and the BMC is asked for it.
+    RestartRequested => "Nothing to do.",
     /// The host has power and has to boot.
     WaitingForNode => "Nothing to do until the boot deadline; watch the host's console if it takes long.",
     /// The Node is Ready with a new boot ID.
@@ -258,9 +260,9 @@ reasons! {
     HostDetached => "Remove the annotation baremetalhost.metal3.io/detached when whoever put it there is done.",
     /// The BareMetalHost is meant to be off.
     HostOffline => "Set spec.online of the BareMetalHost to true if the host is to run.",
-    /// The BareMetalHost must not be powered off.
-    PowerOffDisabled => "Look at the host and reset it by hand: annotate the BareMetalHost with reboot.metal3.io={\"mode\":\"hard\"}; or remove \
-        its spec.disablePowerOff.",
+    /// Somebody has forbidden by the BareMetalHost to power the host off.
+    PowerOffDisabled => "Remove spec.disablePowerOff of the BareMetalHost if the host may be powered off; else it is reset, and \
+        nothing of it is released.",
     /// metal3 is servicing the host.
     HostServicing => "Nothing to do until metal3 has finished with the firmware of the host.",
     /// metal3 has not provisioned the host, or takes it back.

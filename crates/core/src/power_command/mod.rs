@@ -149,6 +149,7 @@ impl Delivery {
         };
         let due = self.since().is_some_and(|since| after(since, pause) <= now);
         match verb {
+            Verb::Restart => false,
             Verb::PowerOff if sends >= POWER_OFFS_LIMIT => false,
             Verb::PowerOff => match self {
                 Self::Unsent => false,

@@ -110,13 +110,10 @@ impl<'a> Step<'a> {
         // The release of an earlier attempt stays until the next one: its taint may still stand in the
         // world, and what its Node carried is saved nowhere else.
         self.journal.evidence = None;
-        let manager = self
-            .facts
-            .host
-            .as_ref()
-            .ok()
-            .and_then(|host| host.manager.as_ref());
-        match manager {
+        let host = self.facts.host.as_ref().ok();
+        let is_only_reset = host.is_some_and(|host| host.is_only_reset);
+        match host.and_then(|host| host.manager.as_ref()) {
+            _ if is_only_reset => self.begin_restart(),
             Some(manager) => self.begin_hold(manager),
             None => {
                 // That of an earlier attempt may be of another host.
@@ -132,8 +129,13 @@ impl<'a> Step<'a> {
                 subject.machine.as_deref().unwrap_or_default()
             ),
         };
+        let (verb, does) = if is_only_reset {
+            (Verb::Restart, "resetting")
+        } else {
+            (Verb::PowerOff, "powering off")
+        };
         self.journal.message = format!(
-            "{whom} ({cause}); powering off {} through {} (attempt {})",
+            "{whom} ({cause}); {does} {} through {} (attempt {})",
             subject.host, subject.bmc, self.journal.attempt
         );
         self.journal.subject = Some(Subject {
@@ -141,7 +143,7 @@ impl<'a> Step<'a> {
             ..subject
         });
         self.journal.before_power_off = Some(Box::new(BeforePowerOff::of(read)));
-        self.journal.intent = Some(self.intent(Verb::PowerOff, 1));
+        self.journal.intent = Some(self.intent(verb, 1));
         Ok(Next::observe(Observation::LiveCheck))
     }
 }

@@ -58,7 +58,10 @@ impl<'a> Step<'a> {
         let may_go_on = made < self.strategy.retries.attempts.saturating_mul(ATTEMPTS_FACTOR);
         let is_wanted =
             !self.facts.deletion_requested && !self.facts.told_to_stop && self.facts.strategy.is_ok();
-        is_of_bmc && tells_nothing && there && may_go_on && is_wanted && !self.journal.had_no_node()
+        // metal3 keeps a host on that must not be powered off, and nothing holds it off.
+        let host = self.facts.host.as_ref().ok();
+        let is_released = !self.journal.had_no_node() && host.is_none_or(|host| !host.is_only_reset);
+        is_of_bmc && tells_nothing && there && may_go_on && is_wanted && is_released
     }
 
     /// The host that a word would be about, as things stand.

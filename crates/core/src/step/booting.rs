@@ -90,6 +90,8 @@ impl Step<'_> {
     fn succeed(&mut self) -> Next {
         let (first, what) = if self.journal.rests_on_confirmation() {
             (Phase::Fencing, "a person said that it was off")
+        } else if self.was_reset() {
+            (Phase::Restarting, "the reset")
         } else {
             (Phase::PoweringOff, "the power-off")
         };
@@ -117,7 +119,8 @@ impl Step<'_> {
         let subject = self.journal.subject.as_ref();
         let is_same_boot = boot.is_some() && boot == subject.and_then(Subject::boot_before);
         if is_same_boot {
-            let detail = "the Node is Ready with the boot ID it had before the power-off";
+            let before = if self.was_reset() { "reset" } else { "power-off" };
+            let detail = format!("the Node is Ready with the boot ID it had before the {before}");
             return self.attempt_failed(&Obstacle::new(Reason::BootIdUnchanged, detail));
         }
         let detail = if self.journal.had_no_node() {

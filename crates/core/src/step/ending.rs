@@ -136,9 +136,13 @@ impl Step<'_> {
     /// The stored state contradicts itself: nothing is guessed.
     pub(super) fn journal_unreadable(&mut self, what: &str) -> Next {
         // In these phases the host is off, or goes off.
-        if [Phase::PoweringOff, Phase::Fencing, Phase::PoweringOn].contains(&self.journal.phase)
-            && self.journal.intent.is_none()
-        {
+        let of_power = [
+            Phase::PoweringOff,
+            Phase::Fencing,
+            Phase::PoweringOn,
+            Phase::Restarting,
+        ];
+        if of_power.contains(&self.journal.phase) && self.journal.intent.is_none() {
             self.journal.intent = Some(self.intent(Verb::PowerOn, 1));
         }
         self.fail(&Obstacle::new(Reason::JournalUnreadable, what))

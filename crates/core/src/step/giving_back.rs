@@ -151,6 +151,7 @@ impl Step<'_> {
             | Phase::AwaitingConfirmation
             | Phase::Fencing
             | Phase::PoweringOn
+            | Phase::Restarting
             | Phase::Succeeded
             | Phase::Cancelled => false,
         }
@@ -209,7 +210,9 @@ impl Step<'_> {
             Phase::PoweringOn => true,
             // metal3 would power it on while somebody works in it.
             Phase::Failed => self.facts.leave_off && !self.facts.deletion_requested,
-            Phase::Pending | Phase::Booting | Phase::Succeeded | Phase::Cancelled => false,
+            Phase::Pending | Phase::Restarting | Phase::Booting | Phase::Succeeded | Phase::Cancelled => {
+                false
+            }
         };
         let may_wait = match &next {
             Next::Rest(_) => true,
@@ -269,6 +272,7 @@ fn is_last(act: &Act) -> bool {
             Effect::AddFinalizer
             | Effect::PowerOff { .. }
             | Effect::PowerOn { .. }
+            | Effect::Restart { .. }
             | Effect::WriteHold(_)
             | Effect::ReleaseHost(_)
             | Effect::TaintNode { .. }

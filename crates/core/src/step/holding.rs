@@ -99,7 +99,7 @@ impl<'a> Step<'a> {
             Seen::There(view, _) if view.held => self.is_held(),
             Seen::There(_, read) if may_arrive => self.look_again_after(read),
             // It did not arrive, and does not arrive any more: everything is looked at anew.
-            Seen::There(..) | Seen::Gone => self.journal_power_off_again(intent.sends),
+            Seen::There(..) | Seen::Gone => self.journal_again(intent.verb, intent.sends),
         }
     }
 

@@ -80,6 +80,7 @@ impl Step<'_> {
             | Phase::PoweringOff
             | Phase::AwaitingConfirmation
             | Phase::Fencing
+            | Phase::Restarting
             | Phase::Succeeded
             | Phase::Cancelled
             | Phase::Failed => return None,

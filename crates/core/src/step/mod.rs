@@ -24,6 +24,7 @@ mod powering_on;
 mod proving;
 mod quarantine;
 mod recovery;
+mod restarting;
 mod sending;
 mod subject;
 #[cfg(test)]
@@ -155,6 +156,7 @@ impl<'a> Step<'a> {
             Phase::AwaitingConfirmation => self.awaiting_confirmation(),
             Phase::Fencing => Ok(self.fencing()),
             Phase::PoweringOn => Ok(self.powering_on()),
+            Phase::Restarting => Ok(self.restarting()),
             Phase::Booting => self.booting(),
             Phase::Succeeded | Phase::Cancelled | Phase::Failed => Ok(self.ended()),
         }

@@ -255,7 +255,7 @@ impl<'a> Step<'a> {
     pub(super) fn uncount_unsent(&mut self) {
         let intent = self.journal.intent.as_ref();
         let unsent = intent.is_some_and(|intent| self.nothing_was_sent(intent));
-        if unsent && self.journal.phase == Phase::PoweringOff {
+        if unsent && [Phase::PoweringOff, Phase::Restarting].contains(&self.journal.phase) {
             self.uncount();
         }
     }

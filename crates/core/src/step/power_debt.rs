@@ -92,13 +92,13 @@ impl Step<'_> {
             return Ok(());
         }
         let sends = match intent.verb {
-            Verb::PowerOff => {
+            Verb::PowerOff | Verb::Restart => {
                 let until = self.off_long_enough(off_since);
                 if until > self.now {
                     return Err(self.rest_until(until));
                 }
                 if self.journal.phase != Phase::Failed {
-                    return Err(self.begin_power_on("an earlier power-off had left the host off"));
+                    return Err(self.begin_power_on("an earlier command had left the host off"));
                 }
                 1
             }
@@ -130,7 +130,7 @@ impl Step<'_> {
         if read.power == PowerState::Off && self.note_undone_by_metal3(intent) {
             return self.power_on_again(intent, read, off_since, limit);
         }
-        if intent.verb == Verb::PowerOff {
+        if intent.verb.takes_down() {
             self.note_earlier_boot();
             let (on, reason) = (Phase::PoweringOn, Reason::PowerOnRequested);
             self.journal.note_in_timeline(on, reason, self.now);
@@ -292,12 +292,12 @@ impl Step<'_> {
         let delivery = self.delivery(intent);
         let since = match intent.verb {
             Verb::PowerOn => intent.journalled,
-            Verb::PowerOff if self.nothing_was_sent(intent) => return false,
+            Verb::PowerOff | Verb::Restart if self.nothing_was_sent(intent) => return false,
             Verb::PowerOff if self.is_held_by_metal3() => match self.metal3_may_power_off_until() {
                 Some(until) => until,
                 None => return true,
             },
-            Verb::PowerOff => {
+            Verb::PowerOff | Verb::Restart => {
                 let since = delivery.since().unwrap_or(intent.journalled);
                 // The only power-off there was is over once Off was seen; else it may come late.
                 let over = intent.sends == 1 && self.was_seen_off(since);

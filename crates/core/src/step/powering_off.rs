@@ -83,7 +83,7 @@ impl Step<'_> {
             if intent.sends > 1 && self.facts.observed.last_read_since(intent.journalled).is_none() {
                 return self.poll(intent, intent.journalled);
             }
-            return self.journal_power_off_again(intent.sends);
+            return self.journal_again(intent.verb, intent.sends);
         }
         if intent.sends > 1 && self.came_on_again() {
             return self.poll(intent, intent.journalled);
@@ -94,10 +94,11 @@ impl Step<'_> {
         };
         let due = subject::examine(&self.journal, facts, &live.objects, now)
             .and_then(|eligible| self.confirm(&eligible, subject, live))
+            .and_then(|()| confirm_verb(intent, live))
             .and_then(|()| self.heed_brakes(intent, live));
         let is_first = self.journal.failed_attempts.is_empty();
         match due {
-            Ok(()) => self.send_power_off(intent, subject, live),
+            Ok(()) => self.send_once_examined(intent, subject, live),
             // A command that was sent before may still be carried out: no second one, only reads.
             Err(NotDue::Withdrawn(obstacle) | NotDue::Waits(obstacle, _))
                 if self.keeps_off_in_vain(intent) || self.is_taken_from_us(intent, live) =>
@@ -199,7 +200,7 @@ impl Step<'_> {
     }
 
     /// The host must still be the right one; then the command goes out.
-    fn send_power_off(&mut self, intent: &Intent, subject: &Subject, live: &LiveCheck) -> Next {
+    fn send_once_examined(&mut self, intent: &Intent, subject: &Subject, live: &LiveCheck) -> Next {
         let observed = &self.facts.observed;
         if let Some(failure) = &observed.read_failure
             && intent.sends == 1
@@ -222,9 +223,12 @@ impl Step<'_> {
         if self.journal.phase == Phase::Holding {
             return self.write_first_hold(intent, live, end);
         }
-        Next::perform(Effect::PowerOff {
-            not_after: intent.not_after.min(end),
-        })
+        let not_after = intent.not_after.min(end);
+        match intent.verb {
+            Verb::Restart if read.power == PowerState::Off => self.begin_power_on("the host was off already"),
+            Verb::Restart => Next::perform(Effect::Restart { not_after }),
+            Verb::PowerOff | Verb::PowerOn => Next::perform(Effect::PowerOff { not_after }),
+        }
     }
 
     pub(super) fn power_off_failed(&mut self, intent: &Intent, delivery: &Delivery) -> Next {
@@ -288,6 +292,21 @@ impl Step<'_> {
         self.journal.next_attempt = Some(now);
         self.waiting_until(deleted, Some(now))
     }
+}
+
+/// Whether metal3 still lets the host be powered off, or still forbids it where the host is to be reset.
+fn confirm_verb(intent: &Intent, live: &LiveCheck) -> Result<(), NotDue> {
+    let host = live.bare_metal_host.as_ref();
+    let is_disabled = host.is_some_and(|host| host.power_off_disabled);
+    if is_disabled == (intent.verb == Verb::Restart) {
+        return Ok(());
+    }
+    let (reason, what) = if is_disabled {
+        (Reason::PowerOffDisabled, "has spec.disablePowerOff by now")
+    } else {
+        (Reason::Accepted, "may be powered off by now")
+    };
+    Err(Obstacle::new(reason, format!("its BareMetalHost {what}")).into())
 }
 
 fn live_check_age(subject: &Subject) -> SignedDuration {

@@ -34,9 +34,9 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// Whether no power-off of this attempt can have been sent.
+    /// Whether no power-off or reset of this attempt can have been sent.
     pub(super) fn nothing_was_sent(&self, intent: &Intent) -> bool {
-        let is_first = intent.verb == Verb::PowerOff && intent.sends == 1;
+        let is_first = intent.verb.takes_down() && intent.sends == 1;
         is_first
             && match self.delivery(intent) {
                 Delivery::Unsent => true,
@@ -46,7 +46,7 @@ impl<'a> Step<'a> {
     }
 
     /// Whether the last command found no connection to be sent over.
-    fn never_sent(&self) -> bool {
+    pub(super) fn never_sent(&self) -> bool {
         let sent = self.facts.observed.sent.as_ref();
         let of_this = sent.filter(|sent| Some(sent.intent) == self.journal.intent_key());
         of_this.is_some_and(|sent| {
@@ -94,7 +94,7 @@ impl<'a> Step<'a> {
         if is_sent_again {
             // One that was never sent is journalled anew under its number.
             let next = i32::from(!self.never_sent());
-            return self.journal_power_off_again(intent.sends.saturating_add(next));
+            return self.journal_again(intent.verb, intent.sends.saturating_add(next));
         }
         // Every acknowledgement was lost, and without one Off is no proof: the host is brought back.
         let is_unproven = matches!(delivery, Delivery::Unknown(..)) && intent.sends >= POWER_OFFS_LIMIT;
@@ -123,8 +123,8 @@ impl<'a> Step<'a> {
     }
 
     /// Journals the intent anew; its command may be sent (again) after a live check.
-    pub(super) fn journal_power_off_again(&mut self, sends: i32) -> Next {
-        self.journal.intent = Some(self.intent(Verb::PowerOff, sends));
+    pub(super) fn journal_again(&mut self, verb: Verb, sends: i32) -> Next {
+        self.journal.intent = Some(self.intent(verb, sends));
         Next::observe(Observation::LiveCheck)
     }
 

@@ -148,7 +148,9 @@ impl Sim {
 
     pub(super) fn perform(&mut self, effect: Effect, fault: Fault) {
         let not_after = match &effect {
-            Effect::PowerOff { not_after } | Effect::PowerOn { not_after } => Some(*not_after),
+            Effect::PowerOff { not_after }
+            | Effect::PowerOn { not_after }
+            | Effect::Restart { not_after } => Some(*not_after),
             Effect::TaintNode { not_after, .. } | Effect::DeleteNode { not_after, .. } => Some(*not_after),
             Effect::AskOwner(machine) | Effect::DeleteMachine(machine) => Some(machine.not_after),
             Effect::WriteHold(hold) => Some(hold.not_after),
@@ -171,6 +173,7 @@ impl Sim {
         }
         match effect {
             Effect::PowerOff { .. } => self.command(Verb::PowerOff, effect, fault),
+            Effect::Restart { .. } => self.command(Verb::Restart, effect, fault),
             Effect::PowerOn { .. } => {
                 self.opposed |= self.opposes();
                 self.command(Verb::PowerOn, effect, fault);
@@ -205,7 +208,7 @@ impl Sim {
             let said = self.observed.last_read().map(|read| read.power);
             self.second_power_off |= said != Some(PowerState::Off) && self.edges(false, attempt) > 0;
         }
-        if verb == Verb::PowerOff {
+        if verb.takes_down() {
             let subject = self.journal.subject.as_ref();
             if subject.is_some_and(Subject::had_no_node) {
                 let looked = self
@@ -232,11 +235,16 @@ impl Sim {
             Fault::CommandLost | Fault::Refused | Fault::TaskFails { obeyed: false }
         ) || !self.world.bmc.is_there();
         let failed = matches!(fault, Fault::TaskFails { .. });
-        self.world.bmc.failed_to = failed.then_some(verb == Verb::PowerOn);
+        self.world.bmc.failed_to = (failed && verb != Verb::Restart).then_some(verb == Verb::PowerOn);
         if !lost {
             let late = if fault == Fault::CarriedOutLate { LATE } else { 0 };
-            self.world
-                .command_after(late, verb == Verb::PowerOn, self.cause(attempt));
+            let cause = self.cause(attempt);
+            match verb {
+                Verb::PowerOff | Verb::PowerOn => {
+                    self.world.command_after(late, verb == Verb::PowerOn, cause);
+                }
+                Verb::Restart => self.world.reset_after(late, cause),
+            }
         }
         let unanswered = |came| {
             Err(CommandError {
@@ -330,6 +338,7 @@ impl Sim {
             }
             Effect::PowerOff { .. }
             | Effect::PowerOn { .. }
+            | Effect::Restart { .. }
             | Effect::WriteHold(_)
             | Effect::ReleaseHost(_)
             | Effect::AskOwner(_)
@@ -363,6 +372,7 @@ impl Sim {
             | Effect::RemoveFinalizer
             | Effect::PowerOff { .. }
             | Effect::PowerOn { .. }
+            | Effect::Restart { .. }
             | Effect::WriteHold(_)
             | Effect::ReleaseHost(_)
             | Effect::AskOwner(_)

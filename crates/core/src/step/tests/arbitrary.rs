@@ -80,6 +80,7 @@ fn is_whole(journal: &Journal) -> bool {
             journal.subject.is_some() && rests_on
         }
         Phase::PoweringOn => intent(Verb::PowerOn),
+        Phase::Restarting => journal.subject.is_some() && intent(Verb::Restart),
         Phase::Booting => journal.subject.is_some(),
         Phase::AwaitingConfirmation
         | Phase::Pending

@@ -41,6 +41,17 @@ impl Explorer {
                     self.breach(run, "two power-offs in one attempt");
                 }
             }
+            let ours = sim.cause(attempt);
+            let resets = sim
+                .world
+                .host
+                .resets
+                .done
+                .iter()
+                .filter(|(_, cause)| *cause == ours);
+            if resets.count() > 1 {
+                self.breach(run, "two resets in one attempt");
+            }
             if sim.edges(true, attempt) > 1 {
                 self.breach(run, "two power-ons in one attempt");
             }

@@ -309,6 +309,7 @@ fn invariant_3_only_absolute_verbs() {
         match effect {
             Effect::PowerOff { .. } => Some(Verb::PowerOff),
             Effect::PowerOn { .. } => Some(Verb::PowerOn),
+            Effect::Restart { .. } => Some(Verb::Restart),
             Effect::AddFinalizer
             | Effect::RemoveFinalizer
             // metal3 is asked for a state, and not for a change.

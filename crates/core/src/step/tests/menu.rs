@@ -236,15 +236,17 @@ fn faults(sim: &Sim, decision: &Decision) -> Vec<Fault> {
         )) => {
             faults.extend([Fault::Refused]);
         }
-        Some(Act::Effect(Effect::PowerOff { .. } | Effect::PowerOn { .. })) => faults.extend([
-            Fault::AnswerLost,
-            Fault::CarriedOutLate,
-            Fault::CommandLost,
-            Fault::TaskFails { obeyed: true },
-            Fault::TaskFails { obeyed: false },
-            Fault::Refused,
-            Fault::TooLate,
-        ]),
+        Some(Act::Effect(Effect::PowerOff { .. } | Effect::PowerOn { .. } | Effect::Restart { .. })) => {
+            faults.extend([
+                Fault::AnswerLost,
+                Fault::CarriedOutLate,
+                Fault::CommandLost,
+                Fault::TaskFails { obeyed: true },
+                Fault::TaskFails { obeyed: false },
+                Fault::Refused,
+                Fault::TooLate,
+            ]);
+        }
         Some(Act::Effect(Effect::WriteHold(_))) => faults.extend([
             Fault::AnswerLost,
             Fault::CommandLost,

@@ -71,6 +71,7 @@ impl Metal3 {
                 detached: false,
                 servicing: false,
                 paused: false,
+                power_off_disabled: false,
                 forbidden: None,
                 kept_off: None,
             },
@@ -136,6 +137,10 @@ impl Metal3 {
             self.kept_off = None;
             self.edit(now, |view| view.kept_off = None);
         }
+        if self.view.power_off_disabled {
+            // Ironic follows the power of such a host.
+            self.recorded = is_on;
+        }
         let mut wanted = None;
         if self.looks_at <= now {
             self.looks_at = now + LOOKS_EVERY;
@@ -148,7 +153,7 @@ impl Metal3 {
             let enforces = self.ironic && !self.view.detached && is_on != self.recorded;
             wanted = wanted.or(enforces.then_some(self.recorded));
         }
-        wanted
+        wanted.filter(|on| *on || !self.view.power_off_disabled)
     }
 
     fn look(&mut self, now: i64, is_on: bool) -> Option<bool> {

@@ -42,6 +42,7 @@ mod power_debt;
 mod power_debt_traps;
 mod quarantine;
 mod requests;
+mod restarting;
 mod shell;
 mod slow_bmc;
 mod tables;

@@ -98,6 +98,7 @@ impl Sim {
             | Effect::RemoveFinalizer
             | Effect::PowerOff { .. }
             | Effect::PowerOn { .. }
+            | Effect::Restart { .. }
             | Effect::WriteHold(_)
             | Effect::ReleaseHost(_)
             | Effect::TaintNode { .. }

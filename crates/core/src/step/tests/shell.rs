@@ -164,6 +164,7 @@ impl Sim {
                 bmc: "https://10.0.0.1".to_owned(),
                 stated_uuid: None,
                 manager: None,
+                is_only_reset: false,
                 found_uuid: SystemUuid::parse(UUID).ok(),
             }),
             another_at_work: None,

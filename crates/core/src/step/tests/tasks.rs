@@ -33,6 +33,7 @@ fn times_sent(sim: &Sim, verb: Verb) -> Vec<i64> {
     let of_verb = |effect: &Effect| match verb {
         Verb::PowerOff => matches!(effect, Effect::PowerOff { .. }),
         Verb::PowerOn => matches!(effect, Effect::PowerOn { .. }),
+        Verb::Restart => matches!(effect, Effect::Restart { .. }),
     };
     let sent = sim.sent.iter().filter(|(_, effect)| of_verb(effect));
     sent.map(|(at, _)| *at).collect()

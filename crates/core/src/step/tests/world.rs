@@ -54,6 +54,7 @@ pub(super) enum Kubelet {
 pub(super) struct Host {
     pub(super) on: bool,
     change: Option<(i64, bool, Cause)>,
+    pub(super) resets: Box<Resets>,
     pub(super) off_delay: i64,
     pub(super) on_delay: i64,
     pub(super) boot_delay: i64,
@@ -62,6 +63,17 @@ pub(super) struct Host {
     pub(super) kubelet: Kubelet,
     pub(super) boots: u32,
     pub(super) edges: Vec<Edge>,
+}
+
+/// How it is reset without going off.
+#[derive(Clone, Debug)]
+pub(super) struct Resets {
+    /// When one comes about that its BMC has begun with.
+    due: Option<(i64, Cause)>,
+    /// Whether one leaves it on.
+    pub(super) stay_on: bool,
+    /// Those that came about.
+    pub(super) done: Vec<(i64, Cause)>,
 }
 
 /// What a BMC says about the power.
@@ -104,7 +116,7 @@ impl Bmc {
 pub(super) struct World {
     pub(super) now: i64,
     pub(super) host: Host,
-    pub(super) bmc: Bmc,
+    pub(super) bmc: Box<Bmc>,
     pub(super) objects: Objects,
     pub(super) lease: NodeReport,
     /// Who else powers the host, where metal3 manages it.
@@ -138,6 +150,11 @@ impl World {
             host: Host {
                 on: true,
                 change: None,
+                resets: Box::new(Resets {
+                    due: None,
+                    stay_on: true,
+                    done: Vec::new(),
+                }),
                 off_delay: 400,
                 on_delay: 400,
                 boot_delay: 60_000,
@@ -146,7 +163,7 @@ impl World {
                 boots: 1,
                 edges: Vec::new(),
             },
-            bmc: Bmc {
+            bmc: Box::new(Bmc {
                 reachable: true,
                 has_secret: true,
                 reachable_since: -3_600_000,
@@ -159,7 +176,7 @@ impl World {
                 obeys_off: true,
                 obeys_on: true,
                 failed_to: None,
-            },
+            }),
             objects: Objects {
                 policy: Lookup::Present(Policy::in_tests(false)),
                 machine: Lookup::Present(machine()),
@@ -318,6 +335,26 @@ impl World {
         self.advance(self.now);
     }
 
+    /// The BMC resets the host, or begins with it only after so many milliseconds.
+    pub(super) fn reset_after(&mut self, late: i64, cause: Cause) {
+        if self.bmc.obeys_off {
+            self.host.resets.due = Some((self.now + late + self.host.off_delay, cause));
+        }
+        self.advance(self.now);
+    }
+
+    fn reset(&mut self, cause: Cause) {
+        if !self.host.on {
+            return;
+        }
+        self.host.resets.done.push((self.now, cause));
+        if self.host.resets.stay_on {
+            self.boots();
+        } else {
+            self.switched(false, cause);
+        }
+    }
+
     /// The kubelet comes alive again without a reboot.
     pub(super) fn revive(&mut self) {
         if self.host.on && self.host.kubelet == Kubelet::Dead {
@@ -356,7 +393,11 @@ impl World {
 
     /// Whatever the BMC has begun with comes about.
     pub(super) fn settle(&mut self) {
-        if let Some((due, ..)) = self.host.change {
+        let due = [
+            self.host.change.map(|change| change.0),
+            self.host.resets.due.map(|reset| reset.0),
+        ];
+        if let Some(due) = due.into_iter().flatten().max() {
             self.advance(due.max(self.now));
         }
     }
@@ -372,6 +413,7 @@ impl World {
         let silence = silent.then_some(self.last_beat + GRACE);
         [
             self.host.change.map(|change| change.0),
+            self.host.resets.due.map(|reset| reset.0),
             kubelet,
             silence,
             self.evict_at,
@@ -397,6 +439,9 @@ impl World {
         self.metal3_happens();
         if let Some((_, on, cause)) = self.host.change.take_if(|change| change.0 <= now) {
             self.switched(on, cause);
+        }
+        if let Some((_, cause)) = self.host.resets.due.take_if(|reset| reset.0 <= now) {
+            self.reset(cause);
         }
         match self.host.kubelet {
             Kubelet::Booting { until } if until <= now => self.started(),
@@ -426,7 +471,11 @@ impl World {
         });
         // It boots all the same, and only its kubelet does not come up.
         self.host.boots += u32::from(on && !self.host.boots_well && self.began_without_node);
-        self.host.kubelet = if on && self.host.boots_well {
+        self.boots();
+    }
+
+    fn boots(&mut self) {
+        self.host.kubelet = if self.host.on && self.host.boots_well {
             Kubelet::Booting {
                 until: self.now + self.host.boot_delay,
             }
