@@ -72,7 +72,6 @@ pub(crate) async fn resolve(
             may_be_fenced(&view, machine, reference, &hold)?;
         }
         let mut resolved = resolved(&view, machine.namespace().as_ref())?;
-        resolved.host.is_only_reset = view.facts.power_off_disabled;
         resolved.host.manager = match remediation.spec.strategy.host_control {
             HostControl::Direct => None,
             HostControl::Managed if resolved.host.is_only_reset => None,
@@ -178,7 +177,7 @@ fn resolved(view: &Described, of_machine: Option<&String>) -> Result<ResolvedHos
             bmc: address.to_string(),
             stated_uuid: None,
             manager: None,
-            is_only_reset: false,
+            is_only_reset: view.facts.power_off_disabled,
             found_uuid: None,
         },
         address,

@@ -81,7 +81,8 @@ async fn converse(
     };
     let now = context.sources.clock.now();
     let stated = host.host.stated_uuid.as_ref();
-    let mut verdict = judge(&found, &subject.expected(), stated, now).map_err(|obstacle| at(host, &obstacle));
+    let verdict = judge(&found, &subject.expected(), stated, host.host.is_only_reset, now);
+    let mut verdict = verdict.map_err(|obstacle| at(host, &obstacle));
     if verdict.is_ok()
         && found.power == PowerState::Off
         && let Err(obstacle) = believe(context, key, (subject, host), conversation).await?

@@ -116,7 +116,11 @@ impl Acting<'_> {
         };
         let Some(answer) = answer else { return };
         let at = self.context.sources.clock.now();
-        if verb.takes_down() && key.sends == 1 {
+        let is_sent = answer
+            .as_ref()
+            .err()
+            .is_none_or(|error| error.came != CommandCame::NotSent);
+        if verb.takes_down() && key.sends == 1 && is_sent {
             self.context.admitted.note_power_off(self.remediation, at);
         }
         tracing::info!(remediation = %self.remediation.name_any(), ?verb, ?answer, "power command");

@@ -37,12 +37,12 @@ pub struct Inspection {
 }
 
 impl Inspection {
-    /// The absolute verbs that it does not offer although it lists what it offers.
+    /// The verbs that it does not offer although it lists what it offers.
     pub fn missing(&self) -> Vec<Verb> {
         let offers = self.offers.as_deref().unwrap_or_default();
         let lacks = |verb: &Verb| !offers.is_empty() && !offers.iter().any(|word| word == verb.reset_type());
-        let verbs = [Verb::PowerOff, Verb::PowerOn].into_iter();
-        verbs.filter(lacks).collect()
+        let verbs = [Verb::PowerOff, Verb::PowerOn, Verb::Restart];
+        verbs.into_iter().filter(lacks).collect()
     }
 
     /// What the core judges. `target` is what was inspected.
@@ -70,7 +70,7 @@ impl Inspection {
             said: self.reading.literal.clone(),
             uuid: self.reading.uuid.clone(),
             system: self.reading.system.clone(),
-            missing: self.missing().into_iter().map(Verb::reset_type).collect(),
+            missing: self.missing(),
             certificate: self.certificate.as_ref().map(|certificate| Certificate {
                 not_after: certificate.not_after,
                 dates_matter,

@@ -136,7 +136,7 @@ impl Bmc {
         }
     }
 
-    /// Sends `ForceOff` or `On` once to the system that the last reading came from, and not after the given
+    /// Sends `ForceOff`, `On` or `ForceRestart` once to the system that the last reading came from, and not after the given
     /// time, however long connecting took.
     ///
     /// # Errors

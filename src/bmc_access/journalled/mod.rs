@@ -8,7 +8,7 @@ use remediator_bmc::{
     AllowedNetworks, BmcAddress, Host as BmcHost, Privilege, ResourcePath, ServerTrust, Transport as Carrier,
 };
 use remediator_core::facts::{Host, Obstacle};
-use remediator_core::journal::{Journal, Route, Subject, Verb};
+use remediator_core::journal::{Journal, Route, Subject};
 use remediator_core::metal3::Hold;
 use remediator_core::phase::Reason;
 use remediator_core::power::Protocol;
@@ -24,8 +24,6 @@ pub(crate) fn host(remediation: &PowerCycleRemediation) -> Option<Result<Resolve
     let mut resolved = resolved(subject, route, route.certificate.as_ref());
     if let Ok(resolved) = &mut resolved {
         // Another attempt may begin before the host was seen on, and does to it what this one did.
-        let verb = journal.intent.as_ref().map(|intent| intent.verb);
-        resolved.host.is_only_reset = verb == Some(Verb::Restart);
         resolved.host.manager = journal.hold.as_deref().map(Hold::manager);
     }
     Some(resolved)
@@ -74,7 +72,7 @@ fn resolved(
             bmc: subject.bmc.clone(),
             stated_uuid: subject.uuid().filter(|_| subject.had_no_node()),
             manager: None,
-            is_only_reset: false,
+            is_only_reset: subject.only_reset,
             found_uuid: None,
         },
         address: address(subject, route)?,

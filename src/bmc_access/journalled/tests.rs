@@ -65,36 +65,23 @@ fn rules_of(networks: &[&str]) -> BmcRules {
 fn another_attempt_does_to_a_host_what_the_journalled_one_did() {
     let host = host_at("redfish://10.0.0.7", HostTrust::Stated(ServerTrust::Unverified));
     let route = route(&host, &rules_of(&["10.0.0.0/8"]));
-    for (verb, hold, is_only_reset) in [
-        ("PowerOff", None, false),
-        (
-            "PowerOff",
-            Some(json!({"host": "bmh-1", "hostUID": "bmh-uid", "annotation": "reboot.metal3.io/ours"})),
-            false,
-        ),
-        ("Restart", None, true),
-    ] {
-        let mut remediation = remediation(&host, Some(&route), Phase::Pending);
-        let status = remediation.status.as_mut().unwrap();
-        let at = "2026-11-28T11:00:00Z";
-        status.journal.intent = serde_json::from_value(json!({
-            "verb": verb, "sends": 2, "journalled": at, "notAfter": at, "epoch": 1,
-        }))
-        .unwrap();
-        status.journal.hold = serde_json::from_value(json!(hold)).unwrap();
+    let hold = json!({"host": "bmh-1", "hostUID": "bmh-uid", "annotation": "reboot.metal3.io/ours"});
+    for (hold, is_only_reset) in [(None, false), (Some(hold), false), (None, true)] {
+        let mut remediation = remediation(&host, Some(&route), Phase::Booting);
+        let journal = &mut remediation.status.as_mut().unwrap().journal;
+        journal.subject.as_mut().unwrap().only_reset = is_only_reset;
+        journal.hold = serde_json::from_value(json!(hold)).unwrap();
         let found = super::host(&remediation).unwrap().unwrap().host;
-        assert_eq!(found.is_only_reset, is_only_reset, "{verb}");
+        assert_eq!(found.is_only_reset, is_only_reset);
         let manager = found
             .manager
             .map(|manager| (manager.name, manager.uid, manager.annotation));
-        let expected = hold.map(|_| {
-            (
-                "bmh-1".to_owned(),
-                "bmh-uid".to_owned(),
-                "reboot.metal3.io/ours".to_owned(),
-            )
-        });
-        assert_eq!(manager, expected, "{verb}");
+        let expected = (
+            "bmh-1".to_owned(),
+            "bmh-uid".to_owned(),
+            "reboot.metal3.io/ours".to_owned(),
+        );
+        assert_eq!(manager, hold.map(|_| expected));
     }
 }
 

@@ -157,7 +157,14 @@ async fn ask(line: &BmcHandle, host: &Host) -> anyhow::Result<Checked> {
             .and_then(|uuid| SystemUuid::parse(uuid).ok());
     }
     let shown = found.found(line.target());
-    let mut verdict = readiness::judge(&shown, &expected, stated.as_ref(), Timestamp::now());
+    let is_only_reset = host.is_only_reset();
+    let mut verdict = readiness::judge(
+        &shown,
+        &expected,
+        stated.as_ref(),
+        is_only_reset,
+        Timestamp::now(),
+    );
     // Off of a Node that is Ready is not believed before the Node was watched.
     if let (PowerState::Off, Ok(_), Some((nodes, node))) = (found.reading.power, &verdict, host.ready_node())
     {

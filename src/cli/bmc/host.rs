@@ -96,6 +96,17 @@ impl Host {
         }
     }
 
+    /// Whether it must not be powered off, which an address does not say.
+    pub(super) fn is_only_reset(&self) -> bool {
+        match &self.way {
+            Way::Address(_) => false,
+            Way::Cluster(host) => {
+                let resolved = host.subject.host.as_ref();
+                resolved.is_ok_and(|resolved| resolved.host.is_only_reset)
+            }
+        }
+    }
+
     /// Its Node, if that is at work, and where it is.
     pub(super) fn ready_node(&self) -> Option<(NodeCluster, &str)> {
         let host = self.in_cluster()?;

@@ -13,7 +13,7 @@ use remediator_api::views::Machine;
 use remediator_core::admission::Unreadable;
 use remediator_core::facts::Obstacle;
 use remediator_core::intake::{self, Remediation};
-use remediator_core::journal::Journal;
+use remediator_core::journal::{Journal, TimelineEntry};
 use remediator_core::machine_api::MachineApi;
 use remediator_core::phase::Phase;
 use remediator_core::quarantine::{self, Quarantine};
@@ -115,7 +115,7 @@ pub(crate) fn quarantine(sources: &Sources, machine: &Machine) -> Option<Quarant
 
 /// The power cycles of a remediation that has ended, if it had powered the host off. The last one counts from the
 /// end; where that is not written, as if it had not ended before the end of time. Those of earlier attempts count
-/// where Off was proven: what a BMC has refused cycled nothing.
+/// where Off was proven, or a reset was sent: what a BMC has refused cycled nothing.
 fn power_cycles(remediation: &PowerCycleRemediation, journal: &Journal) -> Vec<Timestamp> {
     if !journal.phase.is_final() || journal.attempt == 0 {
         return Vec::new();
@@ -130,8 +130,14 @@ fn power_cycles(remediation: &PowerCycleRemediation, journal: &Journal) -> Vec<T
     } else {
         Phase::Fencing
     };
-    let proven = entered.filter(|entry| entry.phase == with_proof);
-    let mut cycles: Vec<Timestamp> = proven.map(|entry| entry.at).collect();
+    let before = journal.timeline.iter().map(|entry| Some(entry.phase));
+    let before = std::iter::once(None).chain(before);
+    // A reset is none while it may still be taken back.
+    let is_reset =
+        |entry: &TimelineEntry, before| entry.phase == Phase::Booting && before == Some(Phase::Restarting);
+    let counted = entered.zip(before);
+    let counted = counted.filter(|(entry, before)| entry.phase == with_proof || is_reset(entry, *before));
+    let mut cycles: Vec<Timestamp> = counted.map(|(entry, _)| entry.at).collect();
     cycles.pop();
     cycles.push(ended);
     cycles

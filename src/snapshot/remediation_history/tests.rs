@@ -39,6 +39,27 @@ fn attempts_that_were_proven_off_count_each_and_the_last_from_the_end() {
 }
 
 #[test]
+fn a_reset_counts_as_one_once_it_was_sent() {
+    let (first, second) = ("2026-01-01T00:10:00Z", "2026-01-01T00:50:00Z");
+    let timeline = [
+        ("Restarting", "2026-01-01T00:00:00Z"),
+        ("Booting", first),
+        ("Pending", "2026-01-01T00:40:00Z"),
+        ("Restarting", "2026-01-01T00:45:00Z"),
+        ("Pending", "2026-01-01T00:46:00Z"),
+        ("Restarting", "2026-01-01T00:47:00Z"),
+        ("Booting", second),
+        ("Pending", "2026-01-01T01:30:00Z"),
+        ("Restarting", "2026-01-01T01:40:00Z"),
+        ("Booting", "2026-01-01T01:41:00Z"),
+    ];
+    assert_eq!(
+        cycles("Failed", 3, &timeline),
+        [first, second, "2026-01-01T02:00:00Z"]
+    );
+}
+
+#[test]
 fn without_a_node_an_attempt_counts_by_its_power_on() {
     let subject = json!({
         "noNode": "NeverJoined", "host": "BMCEndpoint/h", "bmc": "b", "system": "s", "systemUUID": "u", "identity": "i",

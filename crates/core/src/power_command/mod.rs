@@ -99,6 +99,10 @@ impl Sent {
     /// Where the command stands by its answer.
     pub fn delivery(&self) -> Delivery {
         match &self.answer {
+            // There is no state in which a host is reset already.
+            Ok(CommandAnswer::AlreadyThereOrConflict { text }) if self.intent.verb == Verb::Restart => {
+                Delivery::Refused(self.at, Obstacle::new(Reason::BmcCommandRefused, text))
+            }
             Ok(CommandAnswer::Accepted | CommandAnswer::AlreadyThereOrConflict { .. }) => {
                 Delivery::Acknowledged(self.at)
             }
@@ -149,7 +153,8 @@ impl Delivery {
         };
         let due = self.since().is_some_and(|since| after(since, pause) <= now);
         match verb {
-            Verb::Restart => false,
+            // Where it may have been carried out, no power state tells.
+            Verb::Restart => due && matches!(self, Self::Refused(..)),
             Verb::PowerOff if sends >= POWER_OFFS_LIMIT => false,
             Verb::PowerOff => match self {
                 Self::Unsent => false,

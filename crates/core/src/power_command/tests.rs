@@ -64,18 +64,26 @@ fn what_counts_as_acknowledged() {
             Delivery::Refused(at(0), why(Reason::BmcUnreachable)),
         ),
     ] {
-        let sent = Sent {
-            intent: crate::observed::IntentKey {
-                verb: Verb::PowerOff,
-                attempt: 1,
-                sends: 1,
-                epoch: 1,
-                process: 1,
-            },
-            at: at(0),
-            answer: answer.clone(),
-        };
-        assert_eq!(sent.delivery(), expected, "{answer:?}");
+        let is_conflict = matches!(answer, Ok(CommandAnswer::AlreadyThereOrConflict { .. }));
+        for verb in [Verb::PowerOff, Verb::PowerOn, Verb::Restart] {
+            let sent = Sent {
+                intent: crate::observed::IntentKey {
+                    verb,
+                    attempt: 1,
+                    sends: 1,
+                    epoch: 1,
+                    process: 1,
+                },
+                at: at(0),
+                answer: answer.clone(),
+            };
+            if is_conflict && verb == Verb::Restart {
+                let refused = Obstacle::new(Reason::BmcCommandRefused, "HTTP 409");
+                assert_eq!(sent.delivery(), Delivery::Refused(at(0), refused));
+            } else {
+                assert_eq!(sent.delivery(), expected, "{verb} {answer:?}");
+            }
+        }
     }
 }
 
@@ -117,6 +125,8 @@ fn invariant_3_none_is_sent_again_before_a_read_shows_that_it_did_nothing() {
                     Delivery::Acknowledged(_) | Delivery::Unknown(..) => not_on && seconds >= 20,
                 };
                 assert_eq!(again(Verb::PowerOn), on, "on: {what}");
+                let reset = matches!(delivery, Delivery::Refused(..)) && seconds >= 10;
+                assert_eq!(again(Verb::Restart), reset, "reset: {what}");
             }
         }
     }

@@ -9,6 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::facts::{NodeReport, Obstacle};
 use super::identity::{self, SystemUuid};
+use super::journal::Verb;
 use super::phase::Reason;
 use super::power::PowerState;
 use super::proof;
@@ -37,8 +38,8 @@ pub struct BmcReport {
     pub uuid: Option<String>,
     /// Which system was read.
     pub system: String,
-    /// The absolute power commands that the BMC does not offer although it lists what it offers.
-    pub missing: Vec<&'static str>,
+    /// The power commands that the BMC does not offer although it lists what it offers.
+    pub missing: Vec<Verb>,
     /// The certificate that it presented.
     pub certificate: Option<Certificate>,
 }
@@ -66,15 +67,24 @@ pub enum Expected<'a> {
 /// The verdict on what a BMC showed: a remediation would work, with what was seen in words that stay as
 /// long as it does; or the reason why it would not, now or soon. Where Redfish is silent it would work over IPMI alone,
 /// but what is broken has to be mended before the other fails, too. `stated`: the UUID that an administrator stated.
+/// `is_only_reset`: the host must not be powered off.
 pub fn judge(
     found: &BmcReport,
     expected: &Expected<'_>,
     stated: Option<&SystemUuid>,
+    is_only_reset: bool,
     now: Timestamp,
 ) -> Result<String, Obstacle> {
     is_the_host(found, expected, stated)?;
-    if !found.missing.is_empty() {
-        let missing = found.missing.join(" and ");
+    let is_needed = |verb: &&Verb| match verb {
+        Verb::PowerOff => !is_only_reset,
+        Verb::PowerOn => true,
+        Verb::Restart => is_only_reset,
+    };
+    let missing = found.missing.iter().filter(is_needed);
+    let missing: Vec<&str> = missing.map(|verb| verb.reset_type()).collect();
+    if !missing.is_empty() {
+        let missing = missing.join(" and ");
         let detail = format!("the BMC lists what it can do, and {missing} is not among it");
         return Err(Obstacle::new(Reason::BmcCommandRefused, detail));
     }

@@ -140,6 +140,7 @@ impl<'a> Step<'a> {
         );
         self.journal.subject = Some(Subject {
             route: self.facts.observed.route.clone(),
+            only_reset: is_only_reset,
             ..subject
         });
         self.journal.before_power_off = Some(Box::new(BeforePowerOff::of(read)));
@@ -162,6 +163,7 @@ pub(super) fn describe(
             .map(|machine| machine.api.group().to_owned()),
         cluster: machine.and_then(|machine| machine.cluster.clone()),
         control_plane: false,
+        only_reset: false,
         machine_uid: machine.map(|machine| machine.uid.clone()),
         node,
         host: host.reference.clone(),

@@ -60,7 +60,8 @@ impl<'a> Step<'a> {
             !self.facts.deletion_requested && !self.facts.told_to_stop && self.facts.strategy.is_ok();
         // metal3 keeps a host on that must not be powered off, and nothing holds it off.
         let host = self.facts.host.as_ref().ok();
-        let is_released = !self.journal.had_no_node() && host.is_none_or(|host| !host.is_only_reset);
+        let is_only_reset = self.was_reset() || host.is_some_and(|host| host.is_only_reset);
+        let is_released = !self.journal.had_no_node() && !is_only_reset;
         is_of_bmc && tells_nothing && there && may_go_on && is_wanted && is_released
     }
 

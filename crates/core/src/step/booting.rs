@@ -26,6 +26,9 @@ impl Step<'_> {
         if self.is_overdue() && !self.is_left_to_others() {
             return Ok(self.boot_failed());
         }
+        if let Some(why) = self.reset_failed() {
+            return Ok(self.attempt_failed(&why));
+        }
         // Whoever wants it gone does not wait for a repair.
         if facts.deletion_requested && self.journal.awaits_person() {
             self.journal.deadline = Some(self.soon(self.strategy.deadlines.boot));

@@ -4,6 +4,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::powering_off::confirm_verb;
 use super::{INTENT_LIFETIME, Next, Step, WRITE_RETRY, after};
 use crate::decision::{Effect, HeldHost, HoldOn, Observation};
 use crate::facts::{LiveCheck, Lookup, Obstacle};
@@ -193,7 +194,8 @@ impl<'a> Step<'a> {
     /// Whether somebody has taken the host from us right before the daemon would have powered it off itself.
     pub(super) fn is_taken_from_us(&self, intent: &Intent, live: &LiveCheck) -> bool {
         let hold = self.journal.hold.as_ref();
-        hold.is_some_and(|hold| hold.direct.is_some()) && intent.sends <= 2 && live.host.is_err()
+        let is_forbidden = live.host.is_err() || confirm_verb(false, live).is_err();
+        hold.is_some_and(|hold| hold.direct.is_some()) && intent.sends <= 2 && is_forbidden
     }
 
     /// What has come between since then, and forbids to take its power from the host.

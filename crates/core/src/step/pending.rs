@@ -3,10 +3,10 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::subject::{self, NotDue};
-use super::{INTENT_LIFETIME, Next, RECHECK, Step, after, doubling};
+use super::{INTENT_LIFETIME, Next, RECHECK, Step, after, doubling, powering_off};
 use crate::decision::Effect;
 use crate::eligibility::{Eligible, contradiction, control_plane_objection};
-use crate::facts::{LiveCheck, Obstacle};
+use crate::facts::{Host, LiveCheck, Obstacle};
 use crate::journal::{Intent, Verb};
 use crate::observed::{PowerRead, ReadFailure};
 use crate::phase::{Phase, Reason};
@@ -122,6 +122,9 @@ impl<'a> Step<'a> {
             return Ok(());
         };
         let obstacle = live.host.clone().err().or_else(|| find(live));
+        let host = self.facts.host.as_ref();
+        let does = |host: &Host| powering_off::confirm_verb(host.is_only_reset, live).err();
+        let obstacle = obstacle.or_else(|| host.ok().and_then(does));
         let Some(obstacle) = obstacle.or_else(|| brake_at(live)) else {
             return Ok(());
         };

@@ -57,6 +57,9 @@ impl Step<'_> {
         };
         let obstacle = match (proof::another_host(read, subject.at_bmc()), read.power) {
             (None, PowerState::Off) => return self.power_on_again(&intent, read, self.off_since(), limit),
+            (None, PowerState::On) if self.reset_may_come(&intent) => {
+                return Err(self.rest_until(after(read.began, self.interval())));
+            }
             (None, PowerState::On) if self.metal3_may_switch_it_off() => {
                 self.take_back_from_others(&intent);
                 return Err(self.rest_until(after(read.began, self.interval())));

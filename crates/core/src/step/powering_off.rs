@@ -94,7 +94,7 @@ impl Step<'_> {
         };
         let due = subject::examine(&self.journal, facts, &live.objects, now)
             .and_then(|eligible| self.confirm(&eligible, subject, live))
-            .and_then(|()| confirm_verb(intent, live))
+            .and_then(|()| Ok(confirm_verb(intent.verb == Verb::Restart, live)?))
             .and_then(|()| self.heed_brakes(intent, live));
         let is_first = self.journal.failed_attempts.is_empty();
         match due {
@@ -225,8 +225,7 @@ impl Step<'_> {
         }
         let not_after = intent.not_after.min(end);
         match intent.verb {
-            Verb::Restart if read.power == PowerState::Off => self.begin_power_on("the host was off already"),
-            Verb::Restart => Next::perform(Effect::Restart { not_after }),
+            Verb::Restart => self.reset_once_read(intent, read.power, not_after),
             Verb::PowerOff | Verb::PowerOn => Next::perform(Effect::PowerOff { not_after }),
         }
     }
@@ -294,11 +293,11 @@ impl Step<'_> {
     }
 }
 
-/// Whether metal3 still lets the host be powered off, or still forbids it where the host is to be reset.
-fn confirm_verb(intent: &Intent, live: &LiveCheck) -> Result<(), NotDue> {
+/// Whether metal3 lets a host be powered off that is to be, or forbids it of one that is to be reset.
+pub(super) fn confirm_verb(is_reset: bool, live: &LiveCheck) -> Result<(), Obstacle> {
     let host = live.bare_metal_host.as_ref();
     let is_disabled = host.is_some_and(|host| host.power_off_disabled);
-    if is_disabled == (intent.verb == Verb::Restart) {
+    if is_disabled == is_reset {
         return Ok(());
     }
     let (reason, what) = if is_disabled {
@@ -306,7 +305,7 @@ fn confirm_verb(intent: &Intent, live: &LiveCheck) -> Result<(), NotDue> {
     } else {
         (Reason::Accepted, "may be powered off by now")
     };
-    Err(Obstacle::new(reason, format!("its BareMetalHost {what}")).into())
+    Err(Obstacle::new(reason, format!("its BareMetalHost {what}")))
 }
 
 fn live_check_age(subject: &Subject) -> SignedDuration {

@@ -6,11 +6,15 @@
 //! `internal/controller/metal3.io/baremetalhost_controller.go`, `manageHostPower`; ironic
 //! `ironic/conductor/manager.py`, `do_sync_power_state`.
 
+use jiff::Timestamp;
+
 use super::{Next, Step};
+use crate::decision::Effect;
 use crate::facts::Obstacle;
-use crate::journal::Verb;
+use crate::journal::{Intent, Verb};
 use crate::phase::{Phase, Reason};
-use crate::power_command::Delivery;
+use crate::power::PowerState;
+use crate::power_command::{Delivery, REFUSED_PAUSE};
 
 impl Step<'_> {
     pub(super) fn begin_restart(&mut self) {
@@ -27,18 +31,53 @@ impl Step<'_> {
         };
         let delivery = self.delivery(&intent);
         match &delivery {
-            Delivery::Unsent if self.facts.deletion_requested => {
-                self.deleted_while_powering_off(&intent, &delivery)
+            Delivery::Unsent | Delivery::Refused(..) if self.facts.deletion_requested => {
+                self.deleted_before_reset()
             }
             Delivery::Unsent if self.is_overdue() => self.power_off_failed(&intent, &delivery),
             Delivery::Unsent => self.check_live_and_send(&intent, &subject),
-            Delivery::Refused(_, why) if self.never_sent() => self.back_to_pending(why, None),
-            Delivery::Refused(_, why) => self.attempt_failed(why),
+            Delivery::Refused(at, why) => self.refused(&intent, &delivery, *at, why),
             // Whether it was carried out, only the Node tells.
             Delivery::Acknowledged(_) | Delivery::Unknown(..) => {
                 self.await_boot_after_reset(&delivery);
                 Next::Rest(Some(self.soon(self.interval())))
             }
+        }
+    }
+
+    fn deleted_before_reset(&mut self) -> Next {
+        let deleted = Obstacle::new(Reason::TriggerWithdrawn, "the remediation is being deleted");
+        let now = self.now;
+        self.back_to_pending(&deleted, Some(now))
+    }
+
+    /// Nothing was carried out: it is tried again for as long as the phase has time.
+    fn refused(&mut self, intent: &Intent, delivery: &Delivery, at: Timestamp, why: &Obstacle) -> Next {
+        if !self.is_overdue() {
+            self.journal.because_of(why);
+            return if delivery.is_sent_again(intent.verb, None, false, intent.sends, self.now) {
+                self.journal_again(intent.verb, intent.sends)
+            } else {
+                self.rest_until(super::after(at, REFUSED_PAUSE))
+            };
+        }
+        if self.never_sent() {
+            return self.back_to_pending(why, None);
+        }
+        self.attempt_failed(why)
+    }
+
+    /// Sends the reset, unless the host is off, or is on its way from one state to the other.
+    pub(super) fn reset_once_read(
+        &mut self,
+        intent: &Intent,
+        power: PowerState,
+        not_after: Timestamp,
+    ) -> Next {
+        match power {
+            PowerState::Off => self.begin_power_on("the host was off already"),
+            PowerState::PoweringOn | PowerState::PoweringOff => self.poll(intent, intent.journalled),
+            PowerState::On | PowerState::Unknown => Next::perform(Effect::Restart { not_after }),
         }
     }
 
@@ -48,8 +87,7 @@ impl Step<'_> {
         let waiting = self.what_is_waited_for();
         self.journal.message = match delivery {
             Delivery::Unknown(_, Some(why)) => {
-                let Obstacle { detail, .. } = why;
-                format!("the host may have been reset ({detail}); {waiting}")
+                format!("the host may have been reset ({}); {waiting}", why.detail)
             }
             Delivery::Unknown(_, None) => format!("the host may have been reset; {waiting}"),
             Delivery::Unsent | Delivery::Refused(..) | Delivery::Acknowledged(_) => {
@@ -58,10 +96,25 @@ impl Step<'_> {
         };
     }
 
-    /// Whether the last command of this attempt that took the host down was a reset.
+    /// What the BMC says against a reset that it had taken, or failed over: nothing else tells that before the deadline.
+    pub(super) fn reset_failed(&self) -> Option<Obstacle> {
+        let intent = self.journal.intent.as_ref()?;
+        let why = match self.delivery(intent) {
+            Delivery::Unknown(_, why) => why,
+            Delivery::Unsent | Delivery::Refused(..) | Delivery::Acknowledged(_) => None,
+        };
+        why.filter(|why| intent.verb == Verb::Restart && why.reason == Reason::BmcCommandFailed)
+    }
+
+    /// Whether a host that is on is read on after a reset: it is so before and after, and may stay off after one that
+    /// comes late.
+    pub(super) fn reset_may_come(&self, intent: &Intent) -> bool {
+        intent.verb == Verb::Restart && self.journal.phase == Phase::Booting && !self.facts.deletion_requested
+    }
+
+    /// Whether the host of this attempt must not be powered off.
     pub(super) fn was_reset(&self) -> bool {
-        let begun = self.journal.timeline.iter().rev().map(|entry| entry.phase);
-        let mut begun = begun.filter(|phase| [Phase::PoweringOff, Phase::Restarting].contains(phase));
-        begun.next() == Some(Phase::Restarting)
+        let subject = self.journal.subject.as_ref();
+        subject.is_some_and(|subject| subject.only_reset)
     }
 }

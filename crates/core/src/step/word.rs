@@ -220,6 +220,7 @@ impl<'a> Step<'a> {
                 .map(|machine| machine.api.group().to_owned()),
             cluster: machine.and_then(|machine| machine.cluster.clone()),
             control_plane: is_of_control_plane(machine, Some(node)),
+            only_reset: false,
             machine_uid: machine.map(|machine| machine.uid.clone()),
             node: NodeOfSubject::There(there.clone()),
             host: host.reference.clone(),

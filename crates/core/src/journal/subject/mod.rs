@@ -30,6 +30,9 @@ pub struct Subject {
     /// The host is of the control plane, of which one is power-cycled at a time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub control_plane: bool,
+    /// The host must not be powered off: it is reset, and nothing of it is released.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub only_reset: bool,
     /// UID of the Machine.
     #[serde(default, rename = "machineUID", skip_serializing_if = "Option::is_none")]
     pub machine_uid: Option<String>,

@@ -43,9 +43,9 @@ fn reason(verdict: Result<String, Obstacle>) -> Option<Reason> {
 fn what_was_seen_of_a_ready_host_is_said_without_anything_that_changes_by_itself() {
     let node = Expected::Node("worker", Some(UUID));
     let seen = "Redfish with a session; the host is On; its certificate expires on 2027-06-01";
-    assert_eq!(judge(&good(), &node, None, now()), Ok(seen.to_owned()));
+    assert_eq!(judge(&good(), &node, None, false, now()), Ok(seen.to_owned()));
     let later = now().checked_add(24.hours()).unwrap();
-    assert_eq!(judge(&good(), &node, None, later), Ok(seen.to_owned()));
+    assert_eq!(judge(&good(), &node, None, false, later), Ok(seen.to_owned()));
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn identity_is_judged_as_a_remediation_would() {
             ..good()
         };
         let stated = stated.map(uuid);
-        let verdict = judge(&found, &expected, stated.as_ref(), now());
+        let verdict = judge(&found, &expected, stated.as_ref(), false, now());
         assert_eq!(reason(verdict), wanted, "{said:?} {expected:?} {stated:?}");
     }
 }
@@ -144,12 +144,19 @@ fn off_is_not_believed_of_a_host_whose_node_reports_after_that() {
 fn missing_commands_and_words_that_prove_nothing_are_obstacles() {
     let node = Expected::Node("worker", Some(UUID));
     let without = BmcReport {
-        missing: vec!["ForceOff", "On"],
+        missing: vec![Verb::PowerOff, Verb::PowerOn, Verb::Restart],
         ..good()
     };
-    let obstacle = judge(&without, &node, None, now()).unwrap_err();
+    let obstacle = judge(&without, &node, None, false, now()).unwrap_err();
     assert_eq!(obstacle.reason, Reason::BmcCommandRefused);
-    assert!(obstacle.detail.contains("ForceOff and On"), "{}", obstacle.detail);
+    assert!(
+        obstacle.detail.contains("ForceOff and On is"),
+        "{}",
+        obstacle.detail
+    );
+    let of_one_that_is_reset = judge(&without, &node, None, true, now()).unwrap_err();
+    let told = &of_one_that_is_reset.detail;
+    assert!(told.contains("On and ForceRestart is"), "{told}");
 
     for (power, said, wanted) in [
         (PowerState::Off, Some("Off"), None),
@@ -167,7 +174,11 @@ fn missing_commands_and_words_that_prove_nothing_are_obstacles() {
             said: said.map(ToOwned::to_owned),
             ..good()
         };
-        assert_eq!(reason(judge(&found, &node, None, now())), wanted, "{said:?}");
+        assert_eq!(
+            reason(judge(&found, &node, None, false, now())),
+            wanted,
+            "{said:?}"
+        );
     }
 }
 
@@ -199,7 +210,7 @@ fn a_certificate_is_an_obstacle_only_where_its_dates_matter() {
             }),
             ..good()
         };
-        match (judge(&found, &node, None, now()), wanted) {
+        match (judge(&found, &node, None, false, now()), wanted) {
             (Ok(seen), Ok(wanted)) => assert!(seen.contains(wanted), "{seen}"),
             (Err(obstacle), Err(wanted)) => {
                 assert_eq!(obstacle.reason, Reason::BmcCertificateExpiring);
@@ -219,7 +230,7 @@ fn a_host_that_is_read_over_ipmi_because_redfish_is_silent_is_not_ready() {
         ..good()
     };
     let node = Expected::Node("worker", Some(UUID));
-    let obstacle = judge(&over_ipmi, &node, None, now()).unwrap_err();
+    let obstacle = judge(&over_ipmi, &node, None, false, now()).unwrap_err();
     assert_eq!(obstacle.reason, Reason::BmcOnlyOverIpmi);
     assert_eq!(
         obstacle.detail,
@@ -227,7 +238,7 @@ fn a_host_that_is_read_over_ipmi_because_redfish_is_silent_is_not_ready() {
     );
     // What would stop a remediation comes first.
     let another = Expected::Node("worker", Some(ANOTHER));
-    let verdict = judge(&over_ipmi, &another, None, now());
+    let verdict = judge(&over_ipmi, &another, None, false, now());
     assert_eq!(reason(verdict), Some(Reason::IdentityMismatch));
 }
 
@@ -240,7 +251,7 @@ fn a_certificate_that_cannot_be_read_is_no_obstacle() {
         }),
         ..good()
     };
-    let seen = judge(&found, &Expected::Anybody, None, now()).unwrap();
+    let seen = judge(&found, &Expected::Anybody, None, false, now()).unwrap();
     assert!(seen.contains("nobody can tell"), "{seen}");
 }
 
@@ -249,7 +260,7 @@ proptest! {
     fn no_host_of_another_is_ever_ready(said in "[0-9a-f]{8}-0042-3010-8054-[0-9a-f]{12}") {
         prop_assume!(said != UUID);
         let found = BmcReport { uuid: Some(said), ..good() };
-        let verdict = judge(&found, &Expected::Node("worker", Some(UUID)), None, now());
+        let verdict = judge(&found, &Expected::Node("worker", Some(UUID)), None, false, now());
         prop_assert_eq!(reason(verdict), Some(Reason::IdentityMismatch));
     }
 }
@@ -267,6 +278,10 @@ fn a_bmc_whose_fastest_answer_is_too_old_to_prove_off_is_told() {
             took: SignedDuration::from_millis(millis),
             ..good()
         };
-        assert_eq!(reason(judge(&found, &node, None, now())), expected, "{millis} ms");
+        assert_eq!(
+            reason(judge(&found, &node, None, false, now())),
+            expected,
+            "{millis} ms"
+        );
     }
 }

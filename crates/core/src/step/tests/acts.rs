@@ -1,6 +1,7 @@
 //! How the shell of the tests carries out observations and effects, and what goes wrong.
 
 use super::fallback::WHY;
+use super::metal3::forbidden;
 use super::shell::{API_LATENCY, BMC_LATENCY, Fault, Sim, is_storm, millis, no_secret, unreachable};
 
 use super::world::at;
@@ -66,9 +67,7 @@ impl Sim {
                     read.found.clone()
                 };
                 let metal3 = self.world.metal3.as_ref().map(|metal3| metal3.seen());
-                let forbidden = metal3
-                    .as_ref()
-                    .and_then(|seen| seen.forbidden.as_deref().cloned());
+                let forbidden = metal3.as_ref().and_then(forbidden);
                 let look = LiveCheck {
                     began,
                     objects,

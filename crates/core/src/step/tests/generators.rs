@@ -35,6 +35,7 @@ fn subjects() -> impl Strategy<Value = Subject> {
         machine_group: None,
         cluster: None,
         control_plane: false,
+        only_reset: false,
         machine_uid: Some(format!("machine-uid-1{noise}")),
         node: if noise.is_empty() && boot_id == "boot-0" {
             NodeOfSubject::None {

@@ -75,6 +75,8 @@ pub(super) enum Event {
     PersonIsWrong,
     KeptOffByAnother,
     TakenOffline,
+    PowerOffForbidden,
+    PowerOffAllowed,
     PolicyDeleted,
     HealthChecksDeleted,
     NodeDeleted,
@@ -83,12 +85,12 @@ pub(super) enum Event {
 }
 
 /// How many of the events are not deletions.
-const COMMON: usize = 19;
+const COMMON: usize = 21;
 
 /// For how long (ms) somebody else keeps a host off.
 pub(super) const KEPT_OFF: i64 = 200_000;
 
-const EVENTS: [Event; 24] = [
+const EVENTS: [Event; 26] = [
     Event::HostComesOn,
     Event::NodeReportsAgain,
     Event::RemediationDeleted,
@@ -108,6 +110,8 @@ const EVENTS: [Event; 24] = [
     Event::PersonIsWrong,
     Event::KeptOffByAnother,
     Event::TakenOffline,
+    Event::PowerOffForbidden,
+    Event::PowerOffAllowed,
     Event::PolicyDeleted,
     Event::HealthChecksDeleted,
     Event::NodeDeleted,
@@ -153,6 +157,11 @@ impl Event {
                 let is_ours = (Phase::Holding..=Phase::Booting).contains(&sim.journal.phase);
                 metal3.is_some_and(|metal3| is_ours && metal3.kept_off.is_none())
             }
+            Self::PowerOffForbidden | Self::PowerOffAllowed => {
+                let metal3 = sim.world.metal3.as_ref();
+                let is_forbidden = metal3.map(|metal3| metal3.view.power_off_disabled);
+                is_forbidden == Some(self == Self::PowerOffAllowed)
+            }
             Self::PolicyDeleted => sim.world.objects.policy != Lookup::Absent,
             Self::HealthChecksDeleted => !sim.world.objects.health_checks.is_empty(),
             Self::NodeDeleted => sim.world.node().is_some() && !sim.world.host.on,
@@ -196,6 +205,11 @@ impl Event {
             Self::PersonIsWrong => sim.person_says_off(false),
             Self::KeptOffByAnother => sim.keep_off(Reason::HostHeldBySomeoneElse, KEPT_OFF),
             Self::TakenOffline => sim.keep_off(Reason::HostOffline, KEPT_OFF),
+            Self::PowerOffForbidden | Self::PowerOffAllowed => {
+                let (now, is_forbidden) = (sim.world.now, self == Self::PowerOffForbidden);
+                sim.metal3()
+                    .edit(now, |view| view.power_off_disabled = is_forbidden);
+            }
             Self::PolicyDeleted => sim.world.objects.policy = Lookup::Absent,
             Self::HealthChecksDeleted => sim.world.objects.health_checks.clear(),
             Self::NodeDeleted => sim.world.objects.node = Lookup::Absent,

@@ -8,9 +8,9 @@ use super::shell::{API_LATENCY, Fault, Sim, millis};
 use super::watching::longest_unwatched;
 use super::world::{Cause, World, at};
 use crate::decision::{Act, Effect, HeldHost, HoldOn};
-use crate::facts::{Lookup, Obstacle};
+use crate::facts::{Host, Lookup, Obstacle};
 use crate::journal::HostObject;
-use crate::metal3::{HoldWrite, HostView, Manager};
+use crate::metal3::{Hold, HoldWrite, HostView, Manager};
 use crate::observed::{IntentKey, Reading, Sent};
 use crate::phase::{Phase, Reason};
 use crate::power_command::{CommandAnswer, CommandCame, CommandError};
@@ -119,7 +119,10 @@ impl Metal3 {
         } else {
             view.kept_off.clone()
         };
-        view.forbidden = forbidden.map(Box::new);
+        let disabled = view
+            .power_off_disabled
+            .then(|| told(Reason::PowerOffDisabled, "may only be reset"));
+        view.forbidden = forbidden.or(disabled.flatten()).map(Box::new);
         view
     }
 
@@ -214,6 +217,14 @@ impl World {
     }
 }
 
+/// What forbids to begin with a host, also to reset it.
+pub(super) fn forbidden(seen: &HostView) -> Option<Obstacle> {
+    let forbidden = seen.forbidden.as_deref();
+    forbidden
+        .filter(|why| why.reason != Reason::PowerOffDisabled)
+        .cloned()
+}
+
 impl Sim {
     /// The host is one that metal3 keeps online.
     pub(super) fn with_metal3() -> Self {
@@ -237,7 +248,24 @@ impl Sim {
             .metal3
             .as_ref()
             .filter(|_| !self.journal.may_have_left_off());
-        metal3.and_then(|metal3| metal3.seen().forbidden.map(|why| *why))
+        metal3.and_then(|metal3| forbidden(&metal3.seen()))
+    }
+
+    /// The host as it is resolved: what was begun is by its journal.
+    pub(super) fn resolved_host(&self) -> Result<Host, Obstacle> {
+        if let Some(forbidden) = self.forbidden_to_begin() {
+            return Err(forbidden);
+        }
+        let mut host = self.host.clone()?;
+        let begun = self.journal.subject.as_ref();
+        if let Some(begun) = begun.filter(|_| self.journal.may_have_left_off()) {
+            host.is_only_reset = begun.only_reset;
+            host.manager = self.journal.hold.as_deref().map(Hold::manager);
+        } else if let Some(metal3) = &self.world.metal3 {
+            host.is_only_reset = metal3.view.power_off_disabled;
+            host.manager = host.manager.filter(|_| !host.is_only_reset);
+        }
+        Ok(host)
     }
 
     pub(super) fn metal3(&mut self) -> &mut Metal3 {

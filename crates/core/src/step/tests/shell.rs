@@ -257,7 +257,7 @@ impl Sim {
             host: if self.journal.phase.is_final() {
                 Err(Obstacle::new(Reason::HostNotFound, "the remediation has ended"))
             } else {
-                self.forbidden_to_begin().map_or(self.host.clone(), Err)
+                self.resolved_host()
             },
             admission: self
                 .another_at_work

@@ -16,6 +16,7 @@ pub(super) fn subject() -> Subject {
         machine_group: None,
         cluster: None,
         control_plane: false,
+        only_reset: false,
         machine_uid: Some(text("machine-uid-1")),
         node: NodeOfSubject::There(JournalledNode {
             name: text("worker-1"),
