@@ -21,7 +21,9 @@ def run(bench, arguments):
         # Its processor is not the one of the BMCs.
         command = ["taskset", "-c", "0"] + command
     figures = []
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as running:
+    # As in the image.
+    environment = dict(os.environ, MALLOC_ARENA_MAX="1")
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as running:
         for line in running.stdout:
             if line.startswith('{'):
                 figures.append(json.loads(line))
