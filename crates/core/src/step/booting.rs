@@ -94,7 +94,7 @@ impl Step<'_> {
         let (first, what) = if self.journal.rests_on_confirmation() {
             (Phase::Fencing, "a person said that it was off")
         } else if self.was_reset() {
-            (Phase::Restarting, "the reset")
+            (Phase::Restarting, "the reset was decided")
         } else {
             (Phase::PoweringOff, "the power-off")
         };

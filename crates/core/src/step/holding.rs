@@ -4,7 +4,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::powering_off::confirm_verb;
+use super::restarting::confirm_verb;
 use super::{INTENT_LIFETIME, Next, Step, WRITE_RETRY, after};
 use crate::decision::{Effect, HeldHost, HoldOn, Observation};
 use crate::facts::{LiveCheck, Lookup, Obstacle};

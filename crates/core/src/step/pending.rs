@@ -2,8 +2,9 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::restarting::confirm_verb;
 use super::subject::{self, NotDue};
-use super::{INTENT_LIFETIME, Next, RECHECK, Step, after, doubling, powering_off};
+use super::{INTENT_LIFETIME, Next, RECHECK, Step, after, doubling};
 use crate::decision::Effect;
 use crate::eligibility::{Eligible, contradiction, control_plane_objection};
 use crate::facts::{Host, LiveCheck, Obstacle};
@@ -123,7 +124,7 @@ impl<'a> Step<'a> {
         };
         let obstacle = live.host.clone().err().or_else(|| find(live));
         let host = self.facts.host.as_ref();
-        let does = |host: &Host| powering_off::confirm_verb(host.is_only_reset, live).err();
+        let does = |host: &Host| confirm_verb(host.is_only_reset, live).err();
         let obstacle = obstacle.or_else(|| host.ok().and_then(does));
         let Some(obstacle) = obstacle.or_else(|| brake_at(live)) else {
             return Ok(());

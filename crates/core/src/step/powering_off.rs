@@ -4,6 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::clearing::MINIMUM_OFF;
 use super::pending::IDENTITY_AGE;
+use super::restarting::confirm_verb;
 use super::sending::CAME_ON;
 use super::subject::{self, NotDue};
 use super::{Next, Step, after, without_node};
@@ -291,21 +292,6 @@ impl Step<'_> {
         self.journal.next_attempt = Some(now);
         self.waiting_until(deleted, Some(now))
     }
-}
-
-/// Whether metal3 lets a host be powered off that is to be, or forbids it of one that is to be reset.
-pub(super) fn confirm_verb(is_reset: bool, live: &LiveCheck) -> Result<(), Obstacle> {
-    let host = live.bare_metal_host.as_ref();
-    let is_disabled = host.is_some_and(|host| host.power_off_disabled);
-    if is_disabled == is_reset {
-        return Ok(());
-    }
-    let (reason, what) = if is_disabled {
-        (Reason::PowerOffDisabled, "has spec.disablePowerOff by now")
-    } else {
-        (Reason::Accepted, "may be powered off by now")
-    };
-    Err(Obstacle::new(reason, format!("its BareMetalHost {what}")))
 }
 
 fn live_check_age(subject: &Subject) -> SignedDuration {

@@ -8,9 +8,9 @@
 
 use jiff::Timestamp;
 
-use super::{Next, Step};
+use super::{Next, Step, after};
 use crate::decision::Effect;
-use crate::facts::Obstacle;
+use crate::facts::{LiveCheck, Obstacle};
 use crate::journal::{Intent, Verb};
 use crate::phase::{Phase, Reason};
 use crate::power::PowerState;
@@ -58,7 +58,7 @@ impl Step<'_> {
             return if delivery.is_sent_again(intent.verb, None, false, intent.sends, self.now) {
                 self.journal_again(intent.verb, intent.sends)
             } else {
-                self.rest_until(super::after(at, REFUSED_PAUSE))
+                self.rest_until(after(at, REFUSED_PAUSE))
             };
         }
         if self.never_sent() {
@@ -117,4 +117,19 @@ impl Step<'_> {
         let subject = self.journal.subject.as_ref();
         subject.is_some_and(|subject| subject.only_reset)
     }
+}
+
+/// Whether metal3 lets a host be powered off that is to be, or forbids it of one that is to be reset.
+pub(super) fn confirm_verb(is_reset: bool, live: &LiveCheck) -> Result<(), Obstacle> {
+    let host = live.bare_metal_host.as_ref();
+    let is_disabled = host.is_some_and(|host| host.power_off_disabled);
+    if is_disabled == is_reset {
+        return Ok(());
+    }
+    let (reason, what) = if is_disabled {
+        (Reason::PowerOffDisabled, "has spec.disablePowerOff by now")
+    } else {
+        (Reason::Accepted, "may be powered off by now")
+    };
+    Err(Obstacle::new(reason, format!("its BareMetalHost {what}")))
 }

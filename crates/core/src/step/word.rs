@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use super::pending::{IDENTITY_AGE, brake_at};
 use super::powering_off::{LIVE_CHECK_AGE, LIVE_CHECK_PACE};
+use super::restarting::confirm_verb;
 use super::subject::{self, NotDue};
 use super::{Next, RECHECK, Step, after};
 use crate::admission::Reply;
@@ -182,7 +183,8 @@ impl<'a> Step<'a> {
         let held = lease
             .and_then(|lease| node_lease::confirm(&node.name, lease, &self.facts.lease_holders, self.now));
         let obstacle = live.host.clone().and(held).err();
-        let obstacle = obstacle.or_else(|| power_off_disabled(live));
+        // metal3 keeps such a host on, whatever a person does.
+        let obstacle = obstacle.or_else(|| confirm_verb(false, live).err());
         let obstacle =
             obstacle.or_else(|| contradiction(node, &live.report, self.now).filter(|_| silence_only));
         match obstacle.or_else(|| brake_at(live)) {
@@ -251,14 +253,6 @@ impl<'a> Step<'a> {
         let story = format!("{by} says that the host is off ({why}); releasing the workloads of {name}");
         self.begin_release_on(Basis::Confirmation, &there, newest, story)
     }
-}
-
-/// That metal3 keeps the host on, which nothing holds off, whatever a person does.
-fn power_off_disabled(live: &LiveCheck) -> Option<Obstacle> {
-    let host = live.bare_metal_host.as_ref()?;
-    let detail = "its BareMetalHost has spec.disablePowerOff";
-    host.power_off_disabled
-        .then(|| Obstacle::new(Reason::PowerOffDisabled, detail))
 }
 
 /// The system UUID that a Node says, where it can be used.

@@ -67,7 +67,10 @@ fn a_host_that_must_not_be_powered_off_is_reset_and_nothing_is_released() {
     );
     assert_eq!((sim.resets(), sim.was_only_reset()), (1, Ok(())));
     let told = &sim.journal.message;
-    assert!(told.contains("after the reset (Restarting "), "{told}");
+    assert!(
+        told.contains("after the reset was decided (Restarting "),
+        "{told}"
+    );
     assert!(!sim.world.triggered());
     assert_eq!(sim.journal.intent, None);
 }
