@@ -16,7 +16,9 @@ use remediator_api::views::{BareMetalHost, Machine};
 use remediator_bmc::ServerTrust;
 use remediator_core::facts::{Host, Obstacle};
 use remediator_core::journal::HostObject;
-use remediator_core::metal3::{self, Consumer, HostName, HostReference, HostView, Manager, annotation_of};
+use remediator_core::metal3::{
+    self, Consumer, CycledBy, HostName, HostReference, HostView, Manager, annotation_of,
+};
 use remediator_core::phase::Reason;
 use remediator_core::strategy::HostControl;
 
@@ -35,6 +37,14 @@ pub(crate) struct Described {
     unverified: bool,
     /// Whether no Metal3Remediation is at work on the Machine, where that was asked.
     unrivalled: Result<(), Obstacle>,
+}
+
+impl Described {
+    /// Its name and UID, if it is in this namespace.
+    pub(crate) fn name_in(&self, namespace: &str) -> Option<(String, String)> {
+        let facts = &self.facts;
+        (facts.namespace == namespace).then(|| (facts.name.clone(), facts.uid.clone()))
+    }
 }
 
 /// A BareMetalHost as it was read, when, and what led to it.
@@ -72,15 +82,15 @@ pub(crate) async fn resolve(
             may_be_fenced(&view, machine, reference, &hold)?;
         }
         let mut resolved = resolved(&view, machine.namespace().as_ref())?;
-        resolved.host.manager = match remediation.spec.strategy.host_control {
-            HostControl::Direct => None,
-            HostControl::Managed if resolved.host.is_only_reset => None,
-            HostControl::Managed => Some(Manager {
+        if resolved.host.cycled == CycledBy::Us
+            && remediation.spec.strategy.host_control == HostControl::Managed
+        {
+            resolved.host.cycled = CycledBy::Metal3(Manager {
                 name: view.facts.name.clone(),
                 uid: view.facts.uid.clone(),
                 annotation: hold,
-            }),
-        };
+            });
+        }
         Ok(resolved)
     }))
 }
@@ -176,8 +186,11 @@ fn resolved(view: &Described, of_machine: Option<&String>) -> Result<ResolvedHos
             reference,
             bmc: address.to_string(),
             stated_uuid: None,
-            manager: None,
-            is_only_reset: view.facts.power_off_disabled,
+            cycled: if view.facts.power_off_disabled {
+                CycledBy::Reset
+            } else {
+                CycledBy::Us
+            },
             found_uuid: None,
         },
         address,

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use remediator_core::facts::Obstacle;
+use remediator_core::metal3::CycledBy;
 use remediator_core::power::PowerState;
 use remediator_core::readiness::schedule::HostKey;
 use remediator_core::readiness::{FoundHost, found_host, judge, off_is_believable};
@@ -81,7 +82,13 @@ async fn converse(
     };
     let now = context.sources.clock.now();
     let stated = host.host.stated_uuid.as_ref();
-    let verdict = judge(&found, &subject.expected(), stated, host.host.is_only_reset, now);
+    let verdict = judge(
+        &found,
+        &subject.expected(),
+        stated,
+        host.host.cycled == CycledBy::Reset,
+        now,
+    );
     let mut verdict = verdict.map_err(|obstacle| at(host, &obstacle));
     if verdict.is_ok()
         && found.power == PowerState::Off

@@ -53,8 +53,18 @@ pub(crate) fn note_written(
     context.bmc.let_go_of_former(written, &before, &journal);
     memory.note_own_intent(intent);
     let (reporter, remediation) = (context.reporter.clone(), written.clone());
+    let read = memory.bare_metal_host.as_ref();
+    let described = read.and_then(|(_, _, found)| found.as_ref().ok());
+    let described = described.and_then(|host| host.name_in(&written.namespace()?));
     // Telling people must not hold up a power-off.
-    tokio::spawn(async move { reporter.journal_written(&remediation, &before, &journal).await });
+    tokio::spawn(async move {
+        reporter.journal_written(&remediation, &before, &journal).await;
+        if let Some((host, uid)) = described {
+            reporter
+                .refusal_changed(&remediation, &before, &journal, (host, uid))
+                .await;
+        }
+    });
 }
 
 /// The remediation as the cache has it, or as it was written or read last, whichever is newer.

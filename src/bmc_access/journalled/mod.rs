@@ -9,7 +9,7 @@ use remediator_bmc::{
 };
 use remediator_core::facts::{Host, Obstacle};
 use remediator_core::journal::{Journal, Route, Subject};
-use remediator_core::metal3::Hold;
+use remediator_core::metal3::CycledBy;
 use remediator_core::phase::Reason;
 use remediator_core::power::Protocol;
 
@@ -24,7 +24,7 @@ pub(crate) fn host(remediation: &PowerCycleRemediation) -> Option<Result<Resolve
     let mut resolved = resolved(subject, route, route.certificate.as_ref());
     if let Ok(resolved) = &mut resolved {
         // Another attempt may begin before the host was seen on, and does to it what this one did.
-        resolved.host.manager = journal.hold.as_deref().map(Hold::manager);
+        resolved.host.cycled = journal.cycled_by();
     }
     Some(resolved)
 }
@@ -71,8 +71,7 @@ fn resolved(
             reference: subject.host.clone(),
             bmc: subject.bmc.clone(),
             stated_uuid: subject.uuid().filter(|_| subject.had_no_node()),
-            manager: None,
-            is_only_reset: subject.only_reset,
+            cycled: CycledBy::Us,
             found_uuid: None,
         },
         address: address(subject, route)?,

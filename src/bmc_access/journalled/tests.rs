@@ -1,5 +1,6 @@
 use remediator_bmc::Fingerprint;
 use remediator_core::journal::{HostObject, Journal, Route};
+use remediator_core::metal3::{CycledBy, Manager};
 use remediator_core::phase::Phase;
 use serde_json::json;
 
@@ -23,8 +24,7 @@ fn host_at(address: &str, trust: HostTrust) -> ResolvedHost {
             reference: HostObject::Endpoint("worker-1".to_owned()),
             bmc: address.to_string(),
             stated_uuid: None,
-            manager: None,
-            is_only_reset: false,
+            cycled: CycledBy::Us,
             found_uuid: None,
         },
         address,
@@ -72,16 +72,17 @@ fn another_attempt_does_to_a_host_what_the_journalled_one_did() {
         journal.subject.as_mut().unwrap().only_reset = is_only_reset;
         journal.hold = serde_json::from_value(json!(hold)).unwrap();
         let found = super::host(&remediation).unwrap().unwrap().host;
-        assert_eq!(found.is_only_reset, is_only_reset);
-        let manager = found
-            .manager
-            .map(|manager| (manager.name, manager.uid, manager.annotation));
-        let expected = (
-            "bmh-1".to_owned(),
-            "bmh-uid".to_owned(),
-            "reboot.metal3.io/ours".to_owned(),
-        );
-        assert_eq!(manager, hold.map(|_| expected));
+        let manager = Manager {
+            name: "bmh-1".to_owned(),
+            uid: "bmh-uid".to_owned(),
+            annotation: "reboot.metal3.io/ours".to_owned(),
+        };
+        let expected = match (hold, is_only_reset) {
+            (Some(_), _) => CycledBy::Metal3(manager),
+            (None, true) => CycledBy::Reset,
+            (None, false) => CycledBy::Us,
+        };
+        assert_eq!(found.cycled, expected);
     }
 }
 

@@ -13,6 +13,7 @@ use remediator_api::{BMCEndpoint, PowerCycleRemediation};
 use remediator_bmc::BmcTarget;
 use remediator_core::facts::{Lookup, Obstacle};
 use remediator_core::identity::SystemUuid;
+use remediator_core::metal3::CycledBy;
 use remediator_core::phase::Reason;
 use remediator_core::readiness::Expected;
 use tokio::time::Instant;
@@ -102,7 +103,7 @@ impl Host {
             Way::Address(_) => false,
             Way::Cluster(host) => {
                 let resolved = host.subject.host.as_ref();
-                resolved.is_ok_and(|resolved| resolved.host.is_only_reset)
+                resolved.is_ok_and(|resolved| resolved.host.cycled == CycledBy::Reset)
             }
         }
     }

@@ -1,4 +1,5 @@
-//! Events on the BareMetalHost, where users of metal3 look: who holds the host off, and that it is given back.
+//! Events on the BareMetalHost, where users of metal3 look: who holds the host off, that it is given back, and why it is
+//! left alone.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
@@ -8,6 +9,7 @@ use remediator_api::PowerCycleRemediation;
 use remediator_api::views::BareMetalHost;
 use remediator_core::journal::Journal;
 use remediator_core::metal3::Hold;
+use remediator_core::phase::{Phase, Reason};
 
 use crate::report::Reporter;
 
@@ -22,24 +24,59 @@ impl Reporter {
         let Some((kind, reason, note, hold)) = told(before, after) else {
             return;
         };
+        let host = (hold.host.clone(), hold.host_uid.clone());
+        self.tell_host(remediation, host, kind, reason, &note).await;
+    }
+
+    /// Tells that a journal write made the remediation wait for what its BareMetalHost says. `host`: its name and UID.
+    pub(crate) async fn refusal_changed(
+        &self,
+        remediation: &PowerCycleRemediation,
+        before: &Journal,
+        after: &Journal,
+        host: (String, String),
+    ) {
+        if let Some(note) = refusal(before, after) {
+            self.tell_host(remediation, host, EventType::Warning, &after.reason, &note)
+                .await;
+        }
+    }
+
+    async fn tell_host(
+        &self,
+        remediation: &PowerCycleRemediation,
+        (name, uid): (String, String),
+        kind: EventType,
+        reason: &str,
+        note: &str,
+    ) {
         let namespace = remediation.namespace().unwrap_or_default();
         let note = format!(
-            "PowerCycleRemediation {}/{} {note}",
-            namespace,
+            "PowerCycleRemediation {namespace}/{} {note}",
             remediation.name_any()
         );
         let regarding = ObjectReference {
             api_version: Some(BareMetalHost::api_version(&()).into_owned()),
             kind: Some(BareMetalHost::kind(&()).into_owned()),
             namespace: Some(namespace),
-            name: Some(hold.host.clone()),
-            uid: Some(hold.host_uid.clone()),
+            name: Some(name),
+            uid: Some(uid),
             ..ObjectReference::default()
         };
         let own = Some(remediation.object_ref(&()));
         self.publish(kind, reason, &note, "Remediate", &regarding, own)
             .await;
     }
+}
+
+/// The note of the event, if the remediation waits for its BareMetalHost and did not for the same before.
+fn refusal(before: &Journal, after: &Journal) -> Option<String> {
+    let waits = |journal: &Journal| {
+        journal.phase == Phase::Pending
+            && Reason::named(&journal.reason).is_some_and(Reason::is_of_bare_metal_host)
+    };
+    let is_new = !waits(before) || before.reason != after.reason;
+    (waits(after) && is_new).then(|| format!("does not power-cycle the host: {}", after.message))
 }
 
 /// Type, reason and note of the event, if there is anything to tell.

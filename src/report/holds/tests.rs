@@ -22,6 +22,45 @@ fn journal(message: &str, change: impl FnOnce(&mut Hold)) -> Journal {
 }
 
 #[test]
+fn what_a_host_is_left_alone_for_is_told_on_it_once() {
+    let waits = |phase, reason: Reason, detail: &str| Journal {
+        phase,
+        reason: reason.as_str().to_owned(),
+        message: detail.to_owned(),
+        ..Journal::default()
+    };
+    let begun = Journal::default();
+    let paused = waits(Phase::Pending, Reason::HostPaused, "it is paused");
+    let paused_still = waits(Phase::Pending, Reason::HostPaused, "it is paused by another");
+    let offline = waits(Phase::Pending, Reason::HostOffline, "it is offline");
+    let unreachable = waits(Phase::Pending, Reason::BmcUnreachable, "nobody answers");
+    let ended = waits(Phase::Failed, Reason::HostOffline, "it is offline");
+    for (before, after, says) in [
+        (
+            &begun,
+            &paused,
+            Some("does not power-cycle the host: it is paused"),
+        ),
+        (&paused, &paused_still, None),
+        (
+            &paused,
+            &offline,
+            Some("does not power-cycle the host: it is offline"),
+        ),
+        (&begun, &unreachable, None),
+        (&offline, &unreachable, None),
+        (&offline, &ended, None),
+        (
+            &ended,
+            &offline,
+            Some("does not power-cycle the host: it is offline"),
+        ),
+    ] {
+        assert_eq!(refusal(before, after).as_deref(), says);
+    }
+}
+
+#[test]
 fn each_change_of_a_hold_is_told_once_with_who_and_why() {
     let now = Some(Timestamp::UNIX_EPOCH);
     let asked = journal("Node worker-0 is unhealthy (silent)", |_| {});

@@ -13,7 +13,7 @@ use remediator_bmc::ServerTrust;
 use remediator_core::facts::{Host, Lookup, Obstacle};
 use remediator_core::identity::SystemUuid;
 use remediator_core::journal::HostObject;
-use remediator_core::metal3::{HostName, HostReference};
+use remediator_core::metal3::{CycledBy, HostName, HostReference};
 use remediator_core::phase::Reason;
 pub(crate) use sole::{EndpointReads, LISTING_ENDPOINTS, still_sole};
 
@@ -109,8 +109,7 @@ pub(crate) fn by_statement(sources: &Sources, machine: &Machine) -> Result<Host,
             reference: HostObject::BareMetalHost(name),
             bmc: String::new(),
             stated_uuid: None,
-            manager: None,
-            is_only_reset: false,
+            cycled: CycledBy::Us,
             found_uuid: None,
         }),
         None => through_endpoint(
@@ -268,8 +267,7 @@ pub(crate) fn resolve_endpoint(endpoint: &BMCEndpoint) -> Result<ResolvedHost, O
         reference,
         bmc: address.to_string(),
         stated_uuid,
-        manager: None,
-        is_only_reset: false,
+        cycled: CycledBy::Us,
         found_uuid: found_uuid(endpoint),
     };
     Ok(ResolvedHost {

@@ -1,4 +1,5 @@
 use remediator_api::views::Node;
+use remediator_core::metal3::CycledBy;
 use serde_json::{Value, json};
 
 use super::*;
@@ -106,8 +107,7 @@ fn an_endpoint_beside_a_bare_metal_host_of_its_namespace_is_none() {
         reference: HostObject::BareMetalHost("worker-1".to_owned()),
         bmc: String::new(),
         stated_uuid: None,
-        manager: None,
-        is_only_reset: false,
+        cycled: CycledBy::Us,
         found_uuid: None,
     };
     let rival =

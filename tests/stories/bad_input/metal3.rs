@@ -7,7 +7,7 @@ use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use remediator_core::phase::{Phase, Reason};
 use serde_json::{Value, json};
 use world::refusal::{self, Case};
-use world::{World, WorldHost, objects};
+use world::{World, WorldHost, events, objects};
 
 use super::daemon;
 
@@ -210,6 +210,12 @@ async fn invariant_10_a_host_that_metal3_has_in_hand_is_refused_by_name() -> wor
 
     for one in &refused {
         refusal::never_contacted(&one.host.bmc).context(one.what)?;
+        if one.reason.is_of_bare_metal_host() {
+            let says = ["does not power-cycle the host".to_owned()];
+            events::event_that_says(&world, &one.host.name, one.reason.as_str(), &says)
+                .await
+                .context(one.what)?;
+        }
     }
     Ok(())
 }

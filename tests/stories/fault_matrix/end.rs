@@ -38,15 +38,21 @@ pub(super) async fn check(
         Phase::Succeeded
     };
     ensure!(journal.phase == wanted, "it ended {journal:?}");
-    ensure!(journal.attempt == 1, "it took attempt {}", journal.attempt);
-    ensure!(
-        host.transitions() == (1, 1),
-        "power changes {:?}",
-        host.transitions()
-    );
-    ensure!(host.bmc.truth().power == Power::On, "the host is not on");
+    let attempts = if scenario == Scenario::Reset { 2 } else { 1 };
+    let made = journal.attempt;
+    ensure!((1..=attempts).contains(&made), "it took attempt {made}");
+    let (cycles, resets) = if scenario == Scenario::Reset {
+        (0, 1)
+    } else {
+        (1, 0)
+    };
+    let changes = host.transitions();
+    ensure!(changes == (cycles, cycles), "power changes {changes:?}");
+    let truth = host.system.truth();
+    ensure!(truth.resets == resets, "{} resets", truth.resets);
+    ensure!(truth.power == Power::On, "the host is not on");
     let released = truth::releases_by(scenario.user(), world, cursor, host).await?;
-    let once = usize::from(scenario != Scenario::Nodeless);
+    let once = usize::from(!matches!(scenario, Scenario::Nodeless | Scenario::Reset));
     ensure!(released == once, "released {released} times");
     // Of what metal3 commands nothing is journalled.
     if scenario != Scenario::Metal3 {
@@ -80,6 +86,7 @@ async fn objects_are_as_wanted(
         }
         Scenario::NodeDeletion => decoration::is_decorated(&node)?,
         Scenario::Workload => {}
+        Scenario::Reset => metal3::is_given_back(world, host).await?,
         Scenario::Metal3 | Scenario::Metal3LetsGo => {
             let triggered = objects::is_triggered(world, &host.name).await?;
             ensure!(!triggered, "the trigger stays");

@@ -98,6 +98,11 @@ async fn whatever_happens_at_a_call_while_metal3_is_given_up_it_has_its_host_bac
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whatever_happens_at_a_call_a_host_that_must_stay_on_is_reset_once() -> world::Outcome {
+    Ok(matrix(Scenario::Reset, &SETTING, 5).await?)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whatever_happens_at_a_call_the_machine_is_replaced_once() -> world::Outcome {
     Ok(matrix(Scenario::Escalation, &SETTING, FEW).await?)
 }

@@ -11,7 +11,7 @@ use kube::runtime::{WatchStreamExt as _, watcher};
 use super::World;
 
 /// How long an event may take. Of an unusable template one is told when its health check is 30 s old
-/// (`src/intake/health_check/with_template.rs`).
+/// (`src/mhc/event_publisher.rs`).
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Reasons of the events on an object.

@@ -9,6 +9,7 @@ use crate::health::target::MachineState;
 use crate::identity::SystemUuid;
 use crate::journal::HostObject;
 use crate::machine_api::MachineApi;
+use crate::metal3::CycledBy;
 use crate::strategy::{Escalation, FencingMode, HostControl};
 
 /// So many minutes after some time.
@@ -52,8 +53,7 @@ impl Known {
                 reference: HostObject::Endpoint("worker".to_owned()),
                 bmc: "https://10.0.0.1".to_owned(),
                 stated_uuid: SystemUuid::parse("4c4c4544-0042-3510-8052-b4c04f4e3732").ok(),
-                manager: None,
-                is_only_reset: false,
+                cycled: CycledBy::Us,
                 found_uuid: None,
             }),
             node_of_host: Lookup::Absent,

@@ -25,7 +25,7 @@ use super::health::HealthCheck;
 use super::health::target::ClusterState;
 use super::identity::SystemUuid;
 use super::journal::{HostObject, SavedNode, Subject};
-use super::metal3::{HostView, Manager};
+use super::metal3::{CycledBy, HostView};
 use super::node_lease::{Holders, NodeLease};
 use super::observed::Observed;
 use super::phase::Reason;
@@ -295,11 +295,8 @@ pub struct Host {
     pub bmc: String,
     /// The system UUID an administrator stated for it.
     pub stated_uuid: Option<SystemUuid>,
-    /// The BareMetalHost by which metal3 keeps the host online; none where nobody but us powers it, or where the
-    /// remediation asks to power it all the same.
-    pub manager: Option<Manager>,
-    /// `spec.disablePowerOff` of its BareMetalHost: it may be reset and never powered off.
-    pub is_only_reset: bool,
+    /// By what it may be power-cycled.
+    pub cycled: CycledBy,
     /// The system UUID that the BMC has said to a check since it was described so.
     pub found_uuid: Option<SystemUuid>,
 }

@@ -19,7 +19,7 @@ pub use subject::{HostAtBmc, HostObject, JournalledNode, NoNode, NodeOfSubject, 
 
 use super::confirmation::{Asked, Confirmation};
 use super::facts::Obstacle;
-use super::metal3::Hold;
+use super::metal3::{CycledBy, Hold};
 use super::node_lease::HeldNodeLease;
 use super::observed::IntentKey;
 use super::phase::{Phase, Reason};
@@ -433,6 +433,16 @@ impl Journal {
     pub fn power_off_stands(&self) -> bool {
         let intent = self.intent.as_ref();
         intent.is_some_and(|intent| intent.verb.takes_down())
+    }
+
+    /// By what the host of the attempt is power-cycled.
+    pub fn cycled_by(&self) -> CycledBy {
+        let is_reset = self.subject.as_ref().is_some_and(|subject| subject.only_reset);
+        match self.hold.as_deref() {
+            _ if is_reset => CycledBy::Reset,
+            Some(hold) => CycledBy::Metal3(hold.manager()),
+            None => CycledBy::Us,
+        }
     }
 
     /// The hold that may stand on the BareMetalHost.

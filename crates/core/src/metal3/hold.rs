@@ -74,6 +74,17 @@ pub struct Manager {
     pub annotation: String,
 }
 
+/// By what a host may be power-cycled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CycledBy {
+    /// We power it off and on: nobody else does, or the remediation asks for it all the same.
+    Us,
+    /// Held off by metal3, which keeps it online, and let go again.
+    Metal3(Manager),
+    /// Reset, and never powered off: its BareMetalHost has `spec.disablePowerOff`.
+    Reset,
+}
+
 /// A BareMetalHost as it was read, as far as our hold goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostView {

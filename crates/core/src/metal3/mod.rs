@@ -7,7 +7,7 @@ mod hold;
 mod tests;
 
 pub use fenceable::may_be_fenced;
-pub use hold::{Hold, HoldWrite, HostView, Manager, annotation_of, is_annotation_of_ours};
+pub use hold::{CycledBy, Hold, HoldWrite, HostView, Manager, annotation_of, is_annotation_of_ours};
 
 use super::facts::Obstacle;
 use super::phase::Reason;

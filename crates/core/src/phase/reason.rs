@@ -75,6 +75,22 @@ impl Reason {
         ]
         .contains(&self)
     }
+
+    /// Whether it is what a BareMetalHost says of itself, so that people look for it there.
+    pub fn is_of_bare_metal_host(self) -> bool {
+        [
+            Self::HostConsumerMismatch,
+            Self::HostDeleting,
+            Self::HostUnmanaged,
+            Self::HostPaused,
+            Self::HostDetached,
+            Self::HostOffline,
+            Self::HostServicing,
+            Self::HostNotProvisioned,
+            Self::HostHeldBySomeoneElse,
+        ]
+        .contains(&self)
+    }
 }
 
 reasons! {

@@ -9,6 +9,7 @@ use crate::facts::{Host, Machine, Node, Obstacle, is_of_control_plane};
 use crate::identity::{self, ProvenIdentity};
 use crate::journal::{BeforePowerOff, JournalledNode, NodeOfSubject, Subject, Verb};
 use crate::machine_api::MachineApi;
+use crate::metal3::CycledBy;
 use crate::observed::PowerRead;
 use crate::phase::{Phase, Reason};
 use crate::power::PowerState;
@@ -110,12 +111,16 @@ impl<'a> Step<'a> {
         // The release of an earlier attempt stays until the next one: its taint may still stand in the
         // world, and what its Node carried is saved nowhere else.
         self.journal.evidence = None;
-        let host = self.facts.host.as_ref().ok();
-        let is_only_reset = host.is_some_and(|host| host.is_only_reset);
-        match host.and_then(|host| host.manager.as_ref()) {
-            _ if is_only_reset => self.begin_restart(),
-            Some(manager) => self.begin_hold(manager),
-            None => {
+        let cycled = self
+            .facts
+            .host
+            .as_ref()
+            .map_or(&CycledBy::Us, |host| &host.cycled);
+        let only_reset = *cycled == CycledBy::Reset;
+        match cycled {
+            CycledBy::Reset => self.begin_restart(),
+            CycledBy::Metal3(manager) => self.begin_hold(manager),
+            CycledBy::Us => {
                 // That of an earlier attempt may be of another host.
                 self.journal.hold = None;
                 let limit = self.strategy.deadlines.power_off;
@@ -129,7 +134,7 @@ impl<'a> Step<'a> {
                 subject.machine.as_deref().unwrap_or_default()
             ),
         };
-        let (verb, does) = if is_only_reset {
+        let (verb, does) = if only_reset {
             (Verb::Restart, "resetting")
         } else {
             (Verb::PowerOff, "powering off")
@@ -140,7 +145,7 @@ impl<'a> Step<'a> {
         );
         self.journal.subject = Some(Subject {
             route: self.facts.observed.route.clone(),
-            only_reset: is_only_reset,
+            only_reset,
             ..subject
         });
         self.journal.before_power_off = Some(Box::new(BeforePowerOff::of(read)));

@@ -11,6 +11,7 @@ use crate::eligibility::Eligible;
 use crate::facts::{Lookup, Node, Obstacle};
 use crate::identity::SystemUuid;
 use crate::journal::Subject;
+use crate::metal3::CycledBy;
 use crate::phase::{Phase, Reason};
 use crate::power::PowerState;
 
@@ -60,7 +61,7 @@ impl<'a> Step<'a> {
             !self.facts.deletion_requested && !self.facts.told_to_stop && self.facts.strategy.is_ok();
         // metal3 keeps a host on that must not be powered off, and nothing holds it off.
         let host = self.facts.host.as_ref().ok();
-        let is_only_reset = self.was_reset() || host.is_some_and(|host| host.is_only_reset);
+        let is_only_reset = self.was_reset() || host.is_some_and(|host| host.cycled == CycledBy::Reset);
         let is_released = !self.journal.had_no_node() && !is_only_reset;
         is_of_bmc && tells_nothing && there && may_go_on && is_wanted && is_released
     }

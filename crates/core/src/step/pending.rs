@@ -9,6 +9,7 @@ use crate::decision::Effect;
 use crate::eligibility::{Eligible, contradiction, control_plane_objection};
 use crate::facts::{Host, LiveCheck, Obstacle};
 use crate::journal::{Intent, Verb};
+use crate::metal3::CycledBy;
 use crate::observed::{PowerRead, ReadFailure};
 use crate::phase::{Phase, Reason};
 use crate::power::PowerState;
@@ -124,7 +125,7 @@ impl<'a> Step<'a> {
         };
         let obstacle = live.host.clone().err().or_else(|| find(live));
         let host = self.facts.host.as_ref();
-        let does = |host: &Host| confirm_verb(host.is_only_reset, live).err();
+        let does = |host: &Host| confirm_verb(host.cycled == CycledBy::Reset, live).err();
         let obstacle = obstacle.or_else(|| host.ok().and_then(does));
         let Some(obstacle) = obstacle.or_else(|| brake_at(live)) else {
             return Ok(());

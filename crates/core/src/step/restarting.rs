@@ -34,7 +34,7 @@ impl Step<'_> {
             Delivery::Unsent | Delivery::Refused(..) if self.facts.deletion_requested => {
                 self.deleted_before_reset()
             }
-            Delivery::Unsent if self.is_overdue() => self.power_off_failed(&intent, &delivery),
+            Delivery::Unsent if self.is_overdue() => self.unsent_in_time(&intent),
             Delivery::Unsent => self.check_live_and_send(&intent, &subject),
             Delivery::Refused(at, why) => self.refused(&intent, &delivery, *at, why),
             // Whether it was carried out, only the Node tells.
@@ -42,6 +42,27 @@ impl Step<'_> {
                 self.await_boot_after_reset(&delivery);
                 Next::Rest(Some(self.soon(self.interval())))
             }
+        }
+    }
+
+    /// Only a first command counts no attempt: what was refused before it, was sent.
+    fn unsent_in_time(&mut self, intent: &Intent) -> Next {
+        let read = self.right_read_since(intent.journalled);
+        let obstacle = match read.map(|read| (read.power, read.said())) {
+            Some((PowerState::PoweringOn | PowerState::PoweringOff, said)) => {
+                let detail = format!("the BMC goes on saying {said}, and only a host that is on is reset");
+                Obstacle::new(Reason::BmcNotReady, detail)
+            }
+            Some((PowerState::On | PowerState::Off | PowerState::Unknown, _)) | None => {
+                let detail =
+                    "the live check before the reset could not be completed in time; it was not sent";
+                Obstacle::new(Reason::LiveCheckIncomplete, detail)
+            }
+        };
+        if self.nothing_was_sent(intent) {
+            self.back_to_pending(&obstacle, None)
+        } else {
+            self.attempt_failed(&obstacle)
         }
     }
 

@@ -57,7 +57,7 @@ impl Scenario {
             Self::Ipmi => HostOptions::over_ipmi(),
             Self::Nodeless => nodeless::never_joined(),
             Self::Workload => cluster_api::options(CLUSTER),
-            Self::Metal3 | Self::Metal3LetsGo => metal3::options(),
+            Self::Metal3 | Self::Metal3LetsGo | Self::Reset => metal3::options(),
         };
         let options = HostOptions {
             delays: quick(),

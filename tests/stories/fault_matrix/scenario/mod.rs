@@ -45,9 +45,11 @@ pub(super) enum Scenario {
     Metal3,
     /// metal3 does not power the host off, and lets go of it when it is asked to.
     Metal3LetsGo,
+    /// metal3 forbids to power the host off, and it is reset.
+    Reset,
 }
 
-const ALL: [Scenario; 9] = [
+const ALL: [Scenario; 10] = [
     Scenario::Taint,
     Scenario::Ipmi,
     Scenario::NodeDeletion,
@@ -57,6 +59,7 @@ const ALL: [Scenario; 9] = [
     Scenario::Escalation,
     Scenario::Metal3,
     Scenario::Metal3LetsGo,
+    Scenario::Reset,
 ];
 
 /// The Cluster of the Machines of Cluster API.
@@ -74,6 +77,7 @@ impl fmt::Display for Scenario {
             Self::Escalation => "escalation",
             Self::Metal3 => "metal3",
             Self::Metal3LetsGo => "metal3-lets-go",
+            Self::Reset => "reset",
         })
     }
 }
@@ -109,7 +113,8 @@ impl Scenario {
             | Self::Nodeless
             | Self::Workload
             | Self::Metal3
-            | Self::Metal3LetsGo => Ok(()),
+            | Self::Metal3LetsGo
+            | Self::Reset => Ok(()),
         }
     }
 
@@ -157,6 +162,12 @@ impl Scenario {
                 props.letting_go = Some(LettingGo::start(world, host, &address).await?);
                 objects::create_health_check(world, "workers", at_once).await?;
             }
+            Self::Reset => {
+                let bmc = bmc.context("the BMC is behind the stage")?;
+                let address = bmc.instead_of(&host.bmc_address);
+                let spec = json!({"bmc": {"address": address}, "disablePowerOff": true});
+                metal3::describe(world, host, spec).await?;
+            }
         }
         world.falls_silent(host).await?;
         Ok(props)
@@ -184,6 +195,13 @@ impl Scenario {
                 let template = create_template(world, "cycle", Value::Null, patient()).await?;
                 cluster_api::request(world, host, &template).await?;
                 Ok(host.name.clone())
+            }
+            Self::Reset => {
+                // Where a crash leaves it open whether it was sent, only the Node tells that it was not, by its silence.
+                let mut strategy = patient();
+                strategy["deadlines"]["boot"] = json!("30s");
+                strategy["retries"] = json!({"attempts": 2, "backoff": "1s"});
+                world.request(host, strategy).await
             }
             Self::Escalation => {
                 let mut strategy = patient();
@@ -217,15 +235,22 @@ impl Scenario {
 
     /// Whether a BareMetalHost describes the host.
     pub(super) fn is_beside_metal3(self) -> bool {
-        matches!(self, Self::Metal3 | Self::Metal3LetsGo)
+        matches!(self, Self::Metal3 | Self::Metal3LetsGo | Self::Reset)
     }
 
     /// How long the power cycle may take on a busy machine. metal3 is given a minute for what it does not do.
     pub(super) fn takes(self) -> Duration {
-        if self == Self::Metal3LetsGo {
-            Duration::from_mins(4)
-        } else {
-            Duration::from_secs(90)
+        match self {
+            Self::Metal3LetsGo => Duration::from_mins(4),
+            Self::Reset => Duration::from_mins(2),
+            Self::Taint
+            | Self::Ipmi
+            | Self::NodeDeletion
+            | Self::Nodeless
+            | Self::NodeLease
+            | Self::Workload
+            | Self::Escalation
+            | Self::Metal3 => Duration::from_secs(90),
         }
     }
 

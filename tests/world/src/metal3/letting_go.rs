@@ -9,6 +9,7 @@ use remediator_api::keys;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
+use super::describe;
 use crate::{World, WorldHost, objects};
 
 /// It is at work until it is dropped.
@@ -23,16 +24,10 @@ impl Drop for LettingGo {
 }
 
 impl LettingGo {
-    /// Describes a host by a BareMetalHost that says that metal3 keeps it online, and whose BMC is at this address; its
-    /// Machine runs on it.
+    /// Describes a host ([`describe`]), and keeps it.
     pub async fn start(world: &World, host: &WorldHost, address: &str) -> Result<Self> {
-        objects::create_bare_metal_host(world, host).await?;
-        let hosts = objects::bare_metal_hosts(world);
-        let change = Patch::Merge(json!({"spec": {"bmc": {"address": address}}}));
-        hosts.patch(&host.name, &PatchParams::default(), &change).await?;
-        let id = format!("baremetalhost:///{}/{}", world.namespace, host.name);
-        objects::patch_machine(world, &host.name, json!({"spec": {"providerID": id}})).await?;
-        let name = host.name.clone();
+        describe(world, host, json!({"bmc": {"address": address}})).await?;
+        let (hosts, name) = (objects::bare_metal_hosts(world), host.name.clone());
         let task = tokio::spawn(async move {
             let changes = watch_object(hosts.clone(), &name);
             let done = changes.try_for_each(|found| async {

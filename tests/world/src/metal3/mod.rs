@@ -33,6 +33,26 @@ pub fn options() -> HostOptions {
     }
 }
 
+/// Describes a host by a BareMetalHost that says that metal3 keeps it online, with this in its spec; its Machine runs on
+/// it. Nobody plays metal3.
+pub async fn describe(world: &World, host: &WorldHost, spec: Value) -> Result<()> {
+    objects::create_bare_metal_host(world, host).await?;
+    objects::bare_metal_hosts(world)
+        .patch(
+            &host.name,
+            &PatchParams::default(),
+            &Patch::Merge(json!({"spec": spec})),
+        )
+        .await?;
+    runs_on(world, host).await
+}
+
+/// Has a Machine say that it runs on the BareMetalHost of its host.
+async fn runs_on(world: &World, host: &WorldHost) -> Result<()> {
+    let id = format!("baremetalhost:///{}/{}", world.namespace, host.name);
+    objects::patch_machine(world, &host.name, json!({"spec": {"providerID": id}})).await
+}
+
 /// The name of a host's node in Ironic.
 pub fn node_name(world: &World, host: &WorldHost) -> String {
     format!("{}~{}", world.namespace, host.name)
@@ -128,8 +148,7 @@ async fn create_for(world: &World, host: &WorldHost, consumer: Value) -> Result<
 /// Has metal3 keep a host online by a BareMetalHost, on which its Machine runs; waits until it does.
 pub async fn keeps_online(world: &World, host: &WorldHost) -> Result<()> {
     create_bare_metal_host(world, host).await?;
-    let id = format!("baremetalhost:///{}/{}", world.namespace, host.name);
-    objects::patch_machine(world, &host.name, json!({"spec": {"providerID": id}})).await?;
+    runs_on(world, host).await?;
     is_kept_online(world, host).await
 }
 

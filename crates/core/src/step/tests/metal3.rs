@@ -10,7 +10,7 @@ use super::world::{Cause, World, at};
 use crate::decision::{Act, Effect, HeldHost, HoldOn};
 use crate::facts::{Host, Lookup, Obstacle};
 use crate::journal::HostObject;
-use crate::metal3::{Hold, HoldWrite, HostView, Manager};
+use crate::metal3::{CycledBy, HoldWrite, HostView, Manager};
 use crate::observed::{IntentKey, Reading, Sent};
 use crate::phase::{Phase, Reason};
 use crate::power_command::{CommandAnswer, CommandCame, CommandError};
@@ -232,7 +232,7 @@ impl Sim {
         sim.world.metal3 = Some(Box::new(Metal3::new()));
         if let Ok(host) = &mut sim.host {
             host.reference = HostObject::BareMetalHost("worker-1".to_owned());
-            host.manager = Some(Manager {
+            host.cycled = CycledBy::Metal3(Manager {
                 name: "worker-1".to_owned(),
                 uid: "host-uid-1".to_owned(),
                 annotation: "reboot.metal3.io/baremetal-remediator-pcr-uid".to_owned(),
@@ -257,13 +257,15 @@ impl Sim {
             return Err(forbidden);
         }
         let mut host = self.host.clone()?;
-        let begun = self.journal.subject.as_ref();
-        if let Some(begun) = begun.filter(|_| self.journal.may_have_left_off()) {
-            host.is_only_reset = begun.only_reset;
-            host.manager = self.journal.hold.as_deref().map(Hold::manager);
-        } else if let Some(metal3) = &self.world.metal3 {
-            host.is_only_reset = metal3.view.power_off_disabled;
-            host.manager = host.manager.filter(|_| !host.is_only_reset);
+        if self.journal.subject.is_some() && self.journal.may_have_left_off() {
+            host.cycled = self.journal.cycled_by();
+        } else if self
+            .world
+            .metal3
+            .as_ref()
+            .is_some_and(|metal3| metal3.view.power_off_disabled)
+        {
+            host.cycled = CycledBy::Reset;
         }
         Ok(host)
     }

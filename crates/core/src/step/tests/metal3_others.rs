@@ -7,7 +7,7 @@ use super::shell::{Fault, Sim, Turn};
 use super::world::Cause;
 use crate::decision::{Act, Effect, HoldOn, Observation};
 use crate::journal::Journal;
-use crate::metal3::HoldWrite;
+use crate::metal3::{CycledBy, HoldWrite};
 use crate::phase::{Phase, Reason};
 
 /// How old (ms) what a BareMetalHost says may be at a power-on, with what that takes.
@@ -213,7 +213,7 @@ fn an_attempt_that_is_made_directly_leaves_the_host_of_an_earlier_one_alone() {
     sim.run_until(|sim| sim.journal.standing_hold().is_none());
     sim.world.bmc.obeys_off = true;
     if let Ok(host) = &mut sim.host {
-        host.manager = None;
+        host.cycled = CycledBy::Us;
     }
     let before = sim.world.now;
     sim.run();

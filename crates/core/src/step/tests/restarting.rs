@@ -107,6 +107,24 @@ fn a_reset_that_did_nothing_is_tried_again_in_the_next_attempt() {
 }
 
 #[test]
+fn a_host_that_stays_between_its_power_states_is_not_reset_and_its_bmc_is_named() {
+    let mut sim = Sim::with_power_off_disabled();
+    sim.world.bmc.says = Says::Always(Some("PoweringOn"));
+    sim.run_until(|sim| sim.journal.phase == Phase::Restarting);
+    sim.run_until(|sim| sim.journal.phase != Phase::Restarting);
+
+    let told = &sim.journal.message;
+    assert!(sim.journal.is_because(Reason::BmcNotReady), "{told}");
+    assert!(told.contains("PoweringOn"), "{told}");
+    assert_eq!((sim.journal.attempt, sim.resets()), (0, 0));
+
+    sim.world.bmc.says = Says::TheTruth;
+    sim.run();
+    assert_eq!(sim.journal.phase, Phase::Succeeded, "{}", sim.journal.message);
+    assert_eq!((sim.resets(), sim.was_only_reset()), (1, Ok(())));
+}
+
+#[test]
 fn a_reset_that_the_bmc_refuses_is_sent_again_and_fails_the_attempt_when_its_time_is_over() {
     let mut sim = Sim::with_power_off_disabled();
     sim.run_until_reset(Fault::Refused);

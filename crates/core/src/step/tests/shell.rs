@@ -13,6 +13,7 @@ use crate::facts::{
 };
 use crate::identity::SystemUuid;
 use crate::journal::{HostObject, Journal};
+use crate::metal3::CycledBy;
 use crate::node_lease::Holders;
 use crate::observed::Observed;
 use crate::phase::{Phase, Reason};
@@ -163,8 +164,7 @@ impl Sim {
                 reference: HostObject::Endpoint("worker-1".to_owned()),
                 bmc: "https://10.0.0.1".to_owned(),
                 stated_uuid: None,
-                manager: None,
-                is_only_reset: false,
+                cycled: CycledBy::Us,
                 found_uuid: SystemUuid::parse(UUID).ok(),
             }),
             another_at_work: None,
