@@ -10,10 +10,12 @@ use anyhow::{Context as _, Result, ensure};
 use bmc_simulator::{Command, Event, Fault, Power, RequestClass};
 use jiff::{SignedDuration, Timestamp};
 use remediator_bmc::Protocol;
+use remediator_core::journal::Journal;
 use remediator_core::phase::Phase;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use world::holding::{Holding, Reach};
+use world::metal3;
 use world::metered::Daemon;
 use world::pool::{self, Setting};
 use world::{HostOptions, World, WorldHost, install, truth};
@@ -31,16 +33,29 @@ const BACK: Duration = Duration::from_mins(1);
 const UNWATCHED: SignedDuration = SignedDuration::from_secs(12);
 
 /// The phases in which the hosts are when the server goes, one each.
-const PHASES: [Phase; 5] = [
+const PHASES: [Phase; 7] = [
     Phase::PoweringOff,
     Phase::Fencing,
     Phase::PoweringOn,
     Phase::Booting,
     Phase::Failed,
+    Phase::Holding,
+    Phase::Restarting,
 ];
 
 fn options(phase: Phase) -> HostOptions {
-    let mut options = HostOptions::default();
+    let mut options = match phase {
+        Phase::Holding | Phase::Restarting => metal3::options(),
+        Phase::PoweringOff
+        | Phase::Fencing
+        | Phase::PoweringOn
+        | Phase::Booting
+        | Phase::AwaitingConfirmation
+        | Phase::Pending
+        | Phase::Succeeded
+        | Phase::Cancelled
+        | Phase::Failed => HostOptions::default(),
+    };
     match phase {
         Phase::PoweringOff => options.delays.off = Duration::from_secs(5).into(),
         Phase::PoweringOn => options.delays.on = Duration::from_secs(15).into(),
@@ -64,11 +79,15 @@ async fn is_in(world: &World, host: &WorldHost, phase: Phase) -> Result<()> {
         Phase::PoweringOff => host.sees("the power-off", LONG, command(Command::ForceOff)).await,
         Phase::Fencing => world.is_tainted(host, LONG).await,
         Phase::PoweringOn => host.sees("the power-on", LONG, command(Command::On)).await,
+        Phase::Restarting => host.sees("the reset", LONG, command(Command::ForceRestart)).await,
+        Phase::Holding => {
+            let is_held = |journal: &Journal| journal.hold.as_ref().is_some_and(|hold| hold.held.is_some());
+            world.remediation_until(&by_hand(host), LONG, is_held).await?;
+            Ok(())
+        }
         Phase::Booting
         | Phase::AwaitingConfirmation
         | Phase::Pending
-        | Phase::Holding
-        | Phase::Restarting
         | Phase::Succeeded
         | Phase::Cancelled
         | Phase::Failed => {
@@ -94,7 +113,16 @@ async fn all_set_out(world: &World) -> Result<()> {
     for host in &world.hosts {
         world.falls_silent(host).await?;
     }
-    let [powering_off, fencing, powering_on, booting, failed] = &world.hosts[..] else {
+    let [
+        powering_off,
+        fencing,
+        powering_on,
+        booting,
+        failed,
+        holding,
+        restarting,
+    ] = &world.hosts[..]
+    else {
         anyhow::bail!("a host for each phase");
     };
     world.create_clinging_pod("clings", &fencing.name).await?;
@@ -107,7 +135,9 @@ async fn all_set_out(world: &World) -> Result<()> {
     }
     world.request(fencing, strategy.clone()).await?;
     is_in(world, fencing, Phase::Fencing).await?;
-    world.request(powering_off, strategy).await?;
+    for host in [powering_off, holding, restarting] {
+        world.request(host, strategy.clone()).await?;
+    }
     for (host, phase) in world.hosts.iter().zip(PHASES) {
         is_in(world, host, phase).await?;
     }
@@ -189,6 +219,12 @@ async fn moves(daemon: &Daemon) -> Result<()> {
 async fn outlasts(name: &str, away: Reach, running: Running) -> Result<()> {
     let plane = pool::lease(&SETTING).await?;
     let world = World::new(&plane, name, PHASES.map(options).into()).await?;
+    let [.., holding, restarting] = &world.hosts[..] else {
+        anyhow::bail!("a host for each phase");
+    };
+    // Nobody plays metal3: it does not power off what is held, and does not let go of it.
+    metal3::describe(&world, holding, json!({})).await?;
+    metal3::describe(&world, restarting, json!({"disablePowerOff": true})).await?;
     world.health_check().await?;
     world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
     let cursor = plane.audit_cursor()?;
@@ -232,11 +268,28 @@ async fn outlasts(name: &str, away: Reach, running: Running) -> Result<()> {
     world.release_pod("clings").await?;
     for (host, phase) in world.hosts.iter().zip(PHASES) {
         let ended = world.remediation_ended(&by_hand(host), LONG).await?;
+        let (changes, resets) = (host.transitions(), host.system.truth().resets);
+        if phase == Phase::Holding {
+            // A successor has a deadline of its own, in which it gives metal3 up.
+            let expected = if running == Running::Replicas && world::phase(&ended) == Phase::Succeeded {
+                ((1, 1), 0)
+            } else {
+                ensure!(world::phase(&ended) == Phase::Failed, "{:?}", ended.status);
+                ((0, 0), 0)
+            };
+            ensure!((changes, resets) == expected, "{changes:?}, {resets} resets");
+            metal3::is_given_back(&world, host).await?;
+            continue;
+        }
+        let expected = if phase == Phase::Restarting {
+            ((0, 0), 1)
+        } else {
+            ((1, 1), 0)
+        };
         ensure!(
-            host.transitions() == (1, 1),
-            "{} in {phase:?}: {:?}",
-            host.name,
-            host.transitions()
+            (changes, resets) == expected,
+            "{} in {phase:?}: {changes:?}, {resets} resets",
+            host.name
         );
         // Whether Off was proven in time depends on when the server went.
         if phase != Phase::PoweringOff {
@@ -246,8 +299,9 @@ async fn outlasts(name: &str, away: Reach, running: Running) -> Result<()> {
                 Phase::Succeeded
             };
             ensure!(world::phase(&ended) == expected, "{phase:?}: {:?}", ended.status);
+            let releases = usize::from(phase != Phase::Restarting);
             ensure!(
-                truth::releases(&world, cursor, host).await? == 1,
+                truth::releases(&world, cursor, host).await? == releases,
                 "of {}",
                 host.name
             );

@@ -238,10 +238,12 @@ impl Scenario {
         matches!(self, Self::Metal3 | Self::Metal3LetsGo | Self::Reset)
     }
 
-    /// How long the power cycle may take on a busy machine. metal3 is given a minute for what it does not do.
+    /// How long the power cycle may take on a busy machine. metal3 is given a minute for what it does not do, and so is a
+    /// hold of which a crash leaves it open whether it may still arrive.
     pub(super) fn takes(self) -> Duration {
         match self {
             Self::Metal3LetsGo => Duration::from_mins(4),
+            Self::Metal3 => Duration::from_mins(3),
             Self::Reset => Duration::from_mins(2),
             Self::Taint
             | Self::Ipmi
@@ -249,8 +251,7 @@ impl Scenario {
             | Self::Nodeless
             | Self::NodeLease
             | Self::Workload
-            | Self::Escalation
-            | Self::Metal3 => Duration::from_secs(90),
+            | Self::Escalation => Duration::from_secs(90),
         }
     }
 
