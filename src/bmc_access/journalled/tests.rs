@@ -66,7 +66,8 @@ fn another_attempt_does_to_a_host_what_the_journalled_one_did() {
     let host = host_at("redfish://10.0.0.7", HostTrust::Stated(ServerTrust::Unverified));
     let route = route(&host, &rules_of(&["10.0.0.0/8"]));
     let hold = json!({"host": "bmh-1", "hostUID": "bmh-uid", "annotation": "reboot.metal3.io/ours"});
-    for (hold, is_only_reset) in [(None, false), (Some(hold), false), (None, true)] {
+    let of_both = (Some(hold.clone()), true);
+    for (hold, is_only_reset) in [(None, false), (Some(hold), false), (None, true), of_both] {
         let mut remediation = remediation(&host, Some(&route), Phase::Booting);
         let journal = &mut remediation.status.as_mut().unwrap().journal;
         journal.subject.as_mut().unwrap().only_reset = is_only_reset;
@@ -78,8 +79,8 @@ fn another_attempt_does_to_a_host_what_the_journalled_one_did() {
             annotation: "reboot.metal3.io/ours".to_owned(),
         };
         let expected = match (hold, is_only_reset) {
-            (Some(_), _) => CycledBy::Metal3(manager),
-            (None, true) => CycledBy::Reset,
+            (_, true) => CycledBy::Reset,
+            (Some(_), false) => CycledBy::Metal3(manager),
             (None, false) => CycledBy::Us,
         };
         assert_eq!(found.cycled, expected);

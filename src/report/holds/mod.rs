@@ -71,8 +71,11 @@ impl Reporter {
 
 /// The note of the event, if the remediation waits for its BareMetalHost and did not for the same before.
 fn refusal(before: &Journal, after: &Journal) -> Option<String> {
+    // One whose host may be off because of it waits for the host, whatever its reason.
     let waits = |journal: &Journal| {
         journal.phase == Phase::Pending
+            && journal.failing.is_none()
+            && !journal.may_have_left_off()
             && Reason::named(&journal.reason).is_some_and(Reason::is_of_bare_metal_host)
     };
     let is_new = !waits(before) || before.reason != after.reason;

@@ -1,3 +1,5 @@
+use remediator_core::journal::Failing;
+
 use super::*;
 
 fn journal(message: &str, change: impl FnOnce(&mut Hold)) -> Journal {
@@ -35,6 +37,14 @@ fn what_a_host_is_left_alone_for_is_told_on_it_once() {
     let offline = waits(Phase::Pending, Reason::HostOffline, "it is offline");
     let unreachable = waits(Phase::Pending, Reason::BmcUnreachable, "nobody answers");
     let ended = waits(Phase::Failed, Reason::HostOffline, "it is offline");
+    let failing = Journal {
+        failing: Some(Box::new(Failing {
+            reason: Reason::PowerOffNotConfirmed.as_str().to_owned(),
+            detail: "it went on".to_owned(),
+            held_up_by: None,
+        })),
+        ..paused.clone()
+    };
     for (before, after, says) in [
         (
             &begun,
@@ -50,6 +60,7 @@ fn what_a_host_is_left_alone_for_is_told_on_it_once() {
         (&begun, &unreachable, None),
         (&offline, &unreachable, None),
         (&offline, &ended, None),
+        (&begun, &failing, None),
         (
             &ended,
             &offline,

@@ -34,7 +34,7 @@ impl Step<'_> {
             Delivery::Unsent | Delivery::Refused(..) if self.facts.deletion_requested => {
                 self.deleted_before_reset()
             }
-            Delivery::Unsent if self.is_overdue() => self.unsent_in_time(&intent),
+            Delivery::Unsent if self.is_overdue() => self.unsent_in_time(),
             Delivery::Unsent => self.check_live_and_send(&intent, &subject),
             Delivery::Refused(at, why) => self.refused(&intent, &delivery, *at, why),
             // Whether it was carried out, only the Node tells.
@@ -45,25 +45,20 @@ impl Step<'_> {
         }
     }
 
-    /// Only a first command counts no attempt: what was refused before it, was sent.
-    fn unsent_in_time(&mut self, intent: &Intent) -> Next {
-        let read = self.right_read_since(intent.journalled);
+    /// Nothing was carried out, so there was no attempt.
+    fn unsent_in_time(&mut self) -> Next {
+        let read = self.right_read_since(self.journal.phase_started.unwrap_or(Timestamp::MIN));
         let obstacle = match read.map(|read| (read.power, read.said())) {
             Some((PowerState::PoweringOn | PowerState::PoweringOff, said)) => {
                 let detail = format!("the BMC goes on saying {said}, and only a host that is on is reset");
                 Obstacle::new(Reason::BmcNotReady, detail)
             }
             Some((PowerState::On | PowerState::Off | PowerState::Unknown, _)) | None => {
-                let detail =
-                    "the live check before the reset could not be completed in time; it was not sent";
+                let detail = "the live check before the reset could not be completed in time";
                 Obstacle::new(Reason::LiveCheckIncomplete, detail)
             }
         };
-        if self.nothing_was_sent(intent) {
-            self.back_to_pending(&obstacle, None)
-        } else {
-            self.attempt_failed(&obstacle)
-        }
+        self.back_to_pending(&obstacle, None)
     }
 
     fn deleted_before_reset(&mut self) -> Next {
