@@ -44,27 +44,15 @@ const PHASES: [Phase; 7] = [
 ];
 
 fn options(phase: Phase) -> HostOptions {
-    let mut options = match phase {
-        Phase::Holding | Phase::Restarting => metal3::options(),
-        Phase::PoweringOff
-        | Phase::Fencing
-        | Phase::PoweringOn
-        | Phase::Booting
-        | Phase::AwaitingConfirmation
-        | Phase::Pending
-        | Phase::Succeeded
-        | Phase::Cancelled
-        | Phase::Failed => HostOptions::default(),
-    };
+    let mut options = HostOptions::default();
     match phase {
         Phase::PoweringOff => options.delays.off = Duration::from_secs(5).into(),
         Phase::PoweringOn => options.delays.on = Duration::from_secs(15).into(),
         Phase::Booting => options.delays.boot = Duration::from_secs(20).into(),
+        Phase::Holding | Phase::Restarting => options = metal3::options(),
         Phase::Fencing
         | Phase::AwaitingConfirmation
         | Phase::Pending
-        | Phase::Holding
-        | Phase::Restarting
         | Phase::Succeeded
         | Phase::Cancelled
         | Phase::Failed => {}

@@ -7,7 +7,7 @@ use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use remediator_core::phase::{Phase, Reason};
 use serde_json::{Value, json};
 use world::refusal::{self, Case};
-use world::{World, WorldHost, events, objects};
+use world::{World, WorldHost, events, metal3, objects};
 
 use super::daemon;
 
@@ -47,12 +47,7 @@ async fn make(world: &World, host: &WorldHost, change: fn(&mut Value)) -> Result
             &Patch::Merge(json!({ "status": status })),
         )
         .await?;
-    point_at(world, host).await
-}
-
-async fn point_at(world: &World, host: &WorldHost) -> Result<()> {
-    let id = format!("baremetalhost:///{}/{}", world.namespace, host.name);
-    objects::patch_machine(world, &host.name, json!({"spec": {"providerID": id}})).await
+    metal3::runs_on(world, host).await
 }
 
 /// metal3 has not let go of it yet.
@@ -79,7 +74,7 @@ fn cases() -> Vec<Case> {
             &["BareMetalHost", "/{host} does not exist"],
         )
         .endpoint(|endpoint| *endpoint = Value::Null)
-        .broken_by(|world, host| point_at(world, host).boxed()),
+        .broken_by(|world, host| metal3::runs_on(world, host).boxed()),
         managed(
             "of another Machine",
             Reason::HostConsumerMismatch,

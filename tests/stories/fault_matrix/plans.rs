@@ -2,11 +2,15 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use anyhow::{Context as _, Error, Result};
 use world::fault::{Fault, What, When};
 
 use super::scenario::Scenario;
+
+/// For how long a write whose answer nobody got may still be carried out (kube-apiserver, `--request-timeout`).
+const MAY_ARRIVE: Duration = Duration::from_mins(1);
 
 /// Its text is the scenario and its faults, with spaces between.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,6 +60,21 @@ impl Plan {
         let boundaries = calls.iter().filter(|call| changes(call));
         let plans = boundaries.map(|call| self.and(fault(What::Kill, When::During, call)));
         plans.collect()
+    }
+
+    /// How long it may take. A crash that leaves it open whether a hold is on its way to the API server costs the minute
+    /// in which that may arrive.
+    pub(super) fn takes(&self) -> Duration {
+        let hides_a_hold = |fault: &Fault| {
+            let is_sent =
+                fault.call.contains("/journal-Holding#") || fault.call.starts_with("Holding/patch-");
+            fault.what == What::Kill && is_sent
+        };
+        if self.faults.iter().any(hides_a_hold) {
+            self.scenario.takes().saturating_add(MAY_ARRIVE)
+        } else {
+            self.scenario.takes()
+        }
     }
 
     /// Whether it is a crash at a boundary, upon which another crash is a plan of its own.

@@ -168,7 +168,7 @@ impl Actors {
         let remediation = plan.scenario.begin(world).await?;
         let is_over = async {
             let meanwhile = plan.scenario.meanwhile(world);
-            let ended = world.remediation_ended(&remediation, plan.scenario.takes());
+            let ended = world.remediation_ended(&remediation, plan.takes());
             tokio::try_join!(ended, meanwhile)
         };
         let suffered = async {

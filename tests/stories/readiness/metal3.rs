@@ -2,7 +2,7 @@
 
 use remediator_core::phase::Reason;
 use serde_json::{Value, json};
-use world::{HostOptions, World, objects, refusal};
+use world::{HostOptions, World, metal3, objects, refusal};
 
 use super::{POLICY, daemon, ready_metric};
 
@@ -25,8 +25,7 @@ async fn a_host_behind_metal3_is_reported_on_its_machine() -> world::Outcome {
     let world = World::new(cluster, "metal3", vec![behind_metal3()]).await?;
     let host = &world.hosts[0];
     objects::create_bare_metal_host(&world, host).await?;
-    let id = format!("baremetalhost:///{}/{}", world.namespace, host.name);
-    objects::patch_machine(&world, &host.name, json!({"spec": {"providerID": id}})).await?;
+    metal3::runs_on(&world, host).await?;
     let metric = ready_metric(&world, "Machine", &host.name);
 
     daemon.metric_becomes(&metric, Some("0")).await?;

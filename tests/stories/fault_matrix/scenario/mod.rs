@@ -238,12 +238,10 @@ impl Scenario {
         matches!(self, Self::Metal3 | Self::Metal3LetsGo | Self::Reset)
     }
 
-    /// How long the power cycle may take on a busy machine. metal3 is given a minute for what it does not do, and so is a
-    /// hold of which a crash leaves it open whether it may still arrive.
+    /// How long the power cycle may take on a busy machine. metal3 is given a minute for what it does not do.
     pub(super) fn takes(self) -> Duration {
         match self {
             Self::Metal3LetsGo => Duration::from_mins(4),
-            Self::Metal3 => Duration::from_mins(3),
             Self::Reset => Duration::from_mins(2),
             Self::Taint
             | Self::Ipmi
@@ -251,7 +249,8 @@ impl Scenario {
             | Self::Nodeless
             | Self::NodeLease
             | Self::Workload
-            | Self::Escalation => Duration::from_secs(90),
+            | Self::Escalation
+            | Self::Metal3 => Duration::from_secs(90),
         }
     }
 

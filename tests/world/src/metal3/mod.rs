@@ -48,7 +48,7 @@ pub async fn describe(world: &World, host: &WorldHost, spec: Value) -> Result<()
 }
 
 /// Has a Machine say that it runs on the BareMetalHost of its host.
-async fn runs_on(world: &World, host: &WorldHost) -> Result<()> {
+pub async fn runs_on(world: &World, host: &WorldHost) -> Result<()> {
     let id = format!("baremetalhost:///{}/{}", world.namespace, host.name);
     objects::patch_machine(world, &host.name, json!({"spec": {"providerID": id}})).await
 }
