@@ -21,6 +21,8 @@ for line in sys.stdin:
 # does not, for others wait for its lock.
 priority=()
 [ "$half" = core ] && priority=(chrt --idle 0)
+# They make and drop many small things, of which glibc keeps seven of a size at hand: more save a third of the time.
+[ "$half" = core ] && export GLIBC_TUNABLES=glibc.malloc.tcache_count=2000
 # They tell how many states they went through, what came of the runs, and, last, how many states all of them were.
 output=()
 [ "$half" = core ] && output=(--show-output)

@@ -75,7 +75,13 @@ impl Explorer {
 
     /// Follows a run to its end without further faults, and leaves every branch in `open`.
     fn follow(&mut self, mut run: Run, open: &mut Vec<Run>) {
+        let mut before = None;
         loop {
+            let phase = run.sim.journal.phase;
+            // A state takes long to compare: here is where runs meet again that a fault has parted.
+            if before.replace(phase).is_some_and(|before| before != phase) && !self.seen.insert(state(&run)) {
+                return;
+            }
             self.states += 1;
             let decision = run.sim.decide();
             if run.budget > 0 {
@@ -185,14 +191,10 @@ fn state(run: &Run) -> u64 {
 
 /// A number for what is written here, the same for the same only.
 pub(super) fn fingerprint(text: std::fmt::Arguments<'_>) -> u64 {
-    struct Hashing(DefaultHasher);
-    impl std::fmt::Write for Hashing {
-        fn write_str(&mut self, text: &str) -> std::fmt::Result {
-            self.0.write(text.as_bytes());
-            Ok(())
-        }
-    }
-    let mut hashing = Hashing(DefaultHasher::new());
-    hashing.write_fmt(text).expect("hashing does not fail");
-    hashing.0.finish()
+    // What writes it writes a word at a time, which is slow to hash.
+    let mut written = String::with_capacity(8 << 10);
+    written.write_fmt(text).expect("a string takes any text");
+    let mut hasher = DefaultHasher::new();
+    hasher.write(written.as_bytes());
+    hasher.finish()
 }
