@@ -33,12 +33,13 @@ const BACK: Duration = Duration::from_mins(1);
 const UNWATCHED: SignedDuration = SignedDuration::from_secs(12);
 
 /// The phases in which the hosts are when the server goes, one each.
-const PHASES: [Phase; 7] = [
+const PHASES: [Phase; 8] = [
     Phase::PoweringOff,
     Phase::Fencing,
     Phase::PoweringOn,
     Phase::Booting,
     Phase::Failed,
+    Phase::AwaitingConfirmation,
     Phase::Holding,
     Phase::Restarting,
 ];
@@ -107,6 +108,7 @@ async fn all_set_out(world: &World) -> Result<()> {
         powering_on,
         booting,
         failed,
+        awaiting,
         holding,
         restarting,
     ] = &world.hosts[..]
@@ -114,7 +116,13 @@ async fn all_set_out(world: &World) -> Result<()> {
         anyhow::bail!("a host for each phase");
     };
     world.create_clinging_pod("clings", &fencing.name).await?;
+    // Its BMC tells no power state until the server is away.
+    awaiting
+        .bmc
+        .inject(Fault::ReportLiteral(Some("Paused".to_owned())))?;
+    world.request(awaiting, strategy.clone()).await?;
     fails(world, failed, strategy.clone()).await?;
+    is_in(world, awaiting, Phase::AwaitingConfirmation).await?;
     for host in [powering_on, booting] {
         world.request(host, strategy.clone()).await?;
     }

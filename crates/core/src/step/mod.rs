@@ -70,6 +70,7 @@ pub fn step(journal: &Journal, facts: &Facts, now: Timestamp) -> Decision {
         journal: journal.clone(),
     };
     let (Ok(next) | Err(next)) = step.decide();
+    let next = step.ask_one_that_looks_back(next);
     step.tell_fallback(journal);
     let next = step.keep_node_lease(next);
     let next = step.give_host_back(next);

@@ -64,7 +64,13 @@ impl Step<'_> {
                 self.take_back_from_others(&intent);
                 return Err(self.rest_until(after(read.began, self.interval())));
             }
-            (None, PowerState::On) if !self.may_still_be_off() => return self.seen_on(&intent),
+            (None, PowerState::On) if !self.may_still_be_off() && !self.only_looks_back() => {
+                return self.seen_on(&intent);
+            }
+            (None, PowerState::On) if !self.may_still_be_off() => Obstacle::new(
+                Reason::PowerOffNotConfirmed,
+                "the BMC says On, and whether the Node reports on is not known yet",
+            ),
             (None, PowerState::On) => Obstacle::new(
                 Reason::PowerOffNotConfirmed,
                 "the BMC says On, but the power-off may still be carried out",
@@ -292,23 +298,30 @@ impl Step<'_> {
         let Some(intent) = &self.journal.intent else {
             return false;
         };
-        let delivery = self.delivery(intent);
-        let since = match intent.verb {
-            Verb::PowerOn => intent.journalled,
-            Verb::PowerOff | Verb::Restart if self.nothing_was_sent(intent) => return false,
-            Verb::PowerOff if self.is_held_by_metal3() => match self.metal3_may_power_off_until() {
-                Some(until) => until,
-                None => return true,
-            },
-            Verb::PowerOff | Verb::Restart => {
-                let since = delivery.since().unwrap_or(intent.journalled);
-                // The only power-off there was is over once Off was seen; else it may come late.
-                let over = intent.sends == 1 && self.was_seen_off(since);
-                if over { since } else { after(since, SETTLE) }
-            }
-        };
-        let seen_on = self.right_read_since(since);
+        if intent.verb.takes_down() && self.nothing_was_sent(intent) {
+            return false;
+        }
+        let sent = self.delivery(intent).since().unwrap_or(intent.journalled);
+        // The only power-off there was is over once Off was seen; else it may come late.
+        let is_done = intent.verb.takes_down()
+            && !self.is_held_by_metal3()
+            && intent.sends == 1
+            && self.was_seen_off(sent);
+        let over = if is_done { Some(sent) } else { self.over_at(intent) };
+        let seen_on = over.and_then(|over| self.right_read_since(over));
         seen_on.is_none_or(|read| read.power != PowerState::On)
+    }
+
+    /// From when on a command of ours is not carried out any more. `None`: metal3 may at any time.
+    pub(super) fn over_at(&self, intent: &Intent) -> Option<Timestamp> {
+        match intent.verb {
+            Verb::PowerOn => Some(intent.journalled),
+            Verb::PowerOff if self.is_held_by_metal3() => self.metal3_may_power_off_until(),
+            Verb::PowerOff | Verb::Restart => {
+                let sent = self.delivery(intent).since().unwrap_or(intent.journalled);
+                Some(after(sent, SETTLE))
+            }
+        }
     }
 
     /// Whether metal3 was asked in this attempt to power the host off.

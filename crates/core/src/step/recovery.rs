@@ -1,10 +1,14 @@
 //! What must be settled before a remediation may end or vanish: what we put on the Node, or took from it.
 
-use super::{Next, Step};
-use crate::decision::Effect;
-use crate::facts::{Node, Obstacle};
-use crate::journal::NodeOfSubject;
+use jiff::Timestamp;
+
+use super::{Next, RECHECK, Step, after};
+use crate::decision::{Effect, Observation};
+use crate::facts::{Node, NodeReport, Obstacle};
+use crate::journal::{NodeOfSubject, Verb};
+use crate::observed::Reading;
 use crate::phase::{Phase, Reason};
+use crate::proof;
 
 impl Step<'_> {
     /// The remediation is being deleted and the host has power. What the Node is owed is waited for, not for ever.
@@ -32,8 +36,67 @@ impl Step<'_> {
         release.is_some_and(|release| release.saved_node.is_some())
     }
 
-    /// Whether the Node is Ready after a reboot since the journalled attempt, and since the release.
+    /// Whether the Node is back: Ready after a reboot since the journalled attempt, and since the release. While a
+    /// power-off stands, it has to go on reporting besides.
     pub(super) fn came_back(&self) -> bool {
+        self.looks_back() && !self.only_looks_back()
+    }
+
+    /// Whether the Node may be Ready only because it is not known yet that its host has gone off.
+    pub(super) fn only_looks_back(&self) -> bool {
+        let intent = self.journal.intent.as_ref();
+        let stands =
+            intent.is_some_and(|intent| intent.verb == Verb::PowerOff && !self.nothing_was_sent(intent));
+        self.looks_back() && (stands || self.may_still_be_off()) && !self.reports_on()
+    }
+
+    /// A Node whose host goes off stays Ready for a while. Whether one that looks back is, its reports tell, which are
+    /// read beside what else there is to do.
+    pub(super) fn ask_one_that_looks_back(&self, next: Next) -> Next {
+        let asks = matches!(
+            self.journal.phase,
+            Phase::Pending | Phase::AwaitingConfirmation | Phase::Booting | Phase::Failed
+        );
+        let is_open = asks && self.leads() && self.only_looks_back();
+        let due = self.next_report().filter(|_| is_open);
+        match (next, due) {
+            (Next::Rest(_), Some(due)) if due <= self.now => Next::observe(Observation::Report),
+            (next, due) => next.or_later(due),
+        }
+    }
+
+    /// Whether the kubelet has written something after the last command of ours was over. The Lease is read live; what
+    /// a cache says may be from before.
+    fn reports_on(&self) -> bool {
+        let mut reports = self.reports_since_over().into_iter().flatten();
+        let Some(first) = reports.next() else {
+            return false;
+        };
+        reports.any(
+            |later| match (first.found.lease_renewed, later.found.lease_renewed) {
+                (None, None) => later.found.heartbeat != first.found.heartbeat,
+                (before, now) => before != now,
+            },
+        )
+    }
+
+    /// When the signs of life have to be read next, if that is foreseeable.
+    fn next_report(&self) -> Option<Timestamp> {
+        let over = self.over_at(self.journal.intent.as_ref()?)?;
+        let last = self.reports_since_over()?.last();
+        let due = last.map_or(over, |last| after(last.began, proof::quiet_window(&last.found)));
+        let failed = self.facts.observed.write_failure.as_ref();
+        Some(failed.map_or(due, |failed| due.max(after(failed.at, RECHECK))))
+    }
+
+    fn reports_since_over(&self) -> Option<impl Iterator<Item = &Reading<NodeReport>>> {
+        let over = self.over_at(self.journal.intent.as_ref()?)?;
+        let reports = self.facts.observed.reports.iter();
+        Some(reports.filter(move |read| read.began >= over))
+    }
+
+    /// Whether the Node is Ready with another boot than before the journalled attempt, and than before the release.
+    fn looks_back(&self) -> bool {
         let subject = self.journal.subject.as_ref();
         subject.is_some_and(|subject| self.is_ready_but_not_with(subject.boot_before()))
             && (self.journal.release.is_none() || self.came_back_since_release())

@@ -58,6 +58,7 @@ impl Menu {
 pub(super) enum Event {
     HostComesOn,
     NodeReportsAgain,
+    NodeBootsByItself,
     RemediationDeleted,
     PolicyPaused,
     MachineDeleted,
@@ -85,14 +86,15 @@ pub(super) enum Event {
 }
 
 /// How many of the events are not deletions.
-const COMMON: usize = 21;
+const COMMON: usize = 22;
 
 /// For how long (ms) somebody else keeps a host off.
 pub(super) const KEPT_OFF: i64 = 200_000;
 
-const EVENTS: [Event; 26] = [
+const EVENTS: [Event; 27] = [
     Event::HostComesOn,
     Event::NodeReportsAgain,
+    Event::NodeBootsByItself,
     Event::RemediationDeleted,
     Event::PolicyPaused,
     Event::MachineDeleted,
@@ -125,6 +127,12 @@ impl Event {
             Self::HostComesOn => !sim.world.host.on,
             Self::NodeReportsAgain => {
                 sim.world.host.on && sim.power_offs() == 0 && !sim.world.began_without_node
+            }
+            // Also between the last look and the moment in which a power-off comes about.
+            Self::NodeBootsByItself => {
+                let world = &sim.world;
+                let dead = world.host.on && world.host.kubelet == Kubelet::Dead;
+                dead && !world.began_without_node
             }
             Self::NodeJoins => {
                 let world = &sim.world;
@@ -174,6 +182,7 @@ impl Event {
         match self {
             Self::HostComesOn => sim.world.command(true, Cause::Outside),
             Self::NodeReportsAgain => sim.world.revive(),
+            Self::NodeBootsByItself => sim.world.boot_by_itself(),
             Self::NodeJoins => sim.world.join(),
             Self::RemediationDeleted => {
                 sim.deletion_requested = true;

@@ -363,6 +363,12 @@ impl World {
         }
     }
 
+    /// The host has booted without anybody's command, and its kubelet reports now.
+    pub(super) fn boot_by_itself(&mut self) {
+        self.host.kubelet = Kubelet::Booting { until: self.now };
+        self.advance(self.now);
+    }
+
     /// The kubelet registers its Node again, and it does not become Ready.
     pub(super) fn register_not_ready(&mut self) {
         self.registrations += 1;
