@@ -12,7 +12,7 @@ use remediator_api::guarded::Unreadable;
 use remediator_api::remediation_policy::{POLICY_NAME, UsedLimits};
 use remediator_api::{BMCEndpoint, PowerCycleRemediationTemplate, RemediationPolicy};
 use remediator_bmc::Protocol;
-use remediator_core::eligibility::{endpoint_is_allowed, strategy_is_allowed};
+use remediator_core::eligibility::endpoint_is_allowed;
 use remediator_core::facts::{Allowed, Obstacle};
 use remediator_core::journal::HostObject;
 use remediator_core::phase::Reason;
@@ -97,8 +97,9 @@ pub(crate) async fn template(
             let status = template.status.as_ref();
             let present = status.map_or(&[][..], |status| &status.conditions);
             let verdict = template.spec.validated().and_then(|strategy| {
-                let allowed = allowed_by_policy(&context.sources);
-                allowed.map_or(Ok(()), |allowed| strategy_is_allowed(&allowed, &strategy))
+                let policy = caches::find(&context.sources.caches.policies, None, POLICY_NAME);
+                let policy = policy.as_ref().and_then(|policy| policy.0.as_ref().ok());
+                policy.map_or(Ok(()), |policy| policy.spec.allows(&strategy))
             });
             (present, verdict)
         }

@@ -49,9 +49,15 @@ pub struct LimitsSpec {
     /// Nothing is begun once so many hosts did not return within a day. A percentage is three hosts at the least.
     /// Deleting the remediations that failed resets it.
     pub max_failed: ShareText,
-    /// No remediation begins on a host that was powered off so often within a day, whoever asked for it.
+    /// No power-off begins of a host that was powered off so often within a day, whoever asked for it.
     #[schemars(range(min = 1, max = 1000))]
     pub max_per_host: u32,
+    /// How long a remediation may take by its own `deadlines` and `retries`, all attempts and the pauses between them
+    /// together: others wait for it. What could take longer is not begun.
+    #[schemars(extend("x-kubernetes-validations" = [{"rule": "duration(self) >= duration('1m') && duration(self) <= duration('8760h')", "message": "must be between 1m and 8760h"}]))]
+    #[schemars(with = "String", length(max = 32), regex(pattern = GO_DURATION))]
+    #[serde(deserialize_with = "go_duration::deserialize")]
+    pub max_duration: Duration,
 }
 
 /// What fails together.
@@ -84,6 +90,7 @@ impl Default for LimitsSpec {
             startup_hold: to_go(limits.startup_hold),
             max_failed: ShareText(limits.failed),
             max_per_host: limits.per_host,
+            max_duration: to_go(limits.longest),
         }
     }
 }
@@ -122,6 +129,7 @@ impl LimitsSpec {
             startup_hold: length("startupHold", self.startup_hold)?,
             failed: self.max_failed.0,
             per_host: self.max_per_host,
+            longest: length("maxDuration", self.max_duration)?,
         })
     }
 }

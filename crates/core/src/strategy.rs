@@ -74,6 +74,20 @@ pub struct Deadlines {
     pub boot: SignedDuration,
 }
 
+impl Strategy {
+    /// The longest a remediation may take once it has begun: all its attempts, the pauses between them, and the time in
+    /// which each further one may be held up.
+    pub fn longest(&self) -> SignedDuration {
+        let attempt = self.deadlines.of_an_attempt();
+        let further = (1..self.retries.attempts).map(|failed| {
+            let pause = self.retries.pause_after(failed);
+            let waits = pause.saturating_add(self.deadlines.pending);
+            waits.saturating_add(attempt)
+        });
+        further.fold(attempt, SignedDuration::saturating_add)
+    }
+}
+
 impl Deadlines {
     /// The longest one attempt may take once its power-off is journalled.
     pub fn of_an_attempt(&self) -> SignedDuration {
@@ -119,5 +133,22 @@ impl Default for Strategy {
             },
             escalation: Escalation::None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_that_a_strategy_takes_is_all_that_it_may_wait_for() {
+        let mut strategy = Strategy::default();
+        // Three attempts of 50 min, two waits of an hour, pauses of 5 and 10 min.
+        assert_eq!(strategy.longest(), SignedDuration::from_mins(285));
+        strategy.retries.attempts = 1;
+        assert_eq!(strategy.longest(), SignedDuration::from_mins(50));
+        strategy.retries.attempts = 10;
+        strategy.deadlines.boot = SignedDuration::MAX;
+        assert_eq!(strategy.longest(), SignedDuration::MAX);
     }
 }

@@ -9,6 +9,7 @@ use remediator_api::RemediationPolicy;
 use remediator_api::remediation_policy::{MOST_POWER_OFFS, POLICY_NAME, PastPowerOff};
 use remediator_core::admission::{Key, Remediation};
 use remediator_core::identity::SystemUuid;
+use remediator_core::phase::Phase;
 
 use super::held::{DAY, Held, SentPowerOff};
 use super::remediations::{index_of, keys_of_begun};
@@ -69,7 +70,7 @@ pub(super) fn to_write(sources: &Sources, held: &Held, now: Timestamp) -> Vec<Pa
     past.collect()
 }
 
-/// When the host of a remediation was powered off by others, whoever asked for them.
+/// When the host of a remediation was powered off, whoever asked for it, but for the attempt that is under way.
 pub(super) fn of_host(sources: &Sources, held: &Held, own: &Remediation, now: Timestamp) -> Vec<Timestamp> {
     let hosts = own.keys.iter().filter(|key| match key {
         Key::Host(_) | Key::Bmc(_) => true,
@@ -80,9 +81,14 @@ pub(super) fn of_host(sources: &Sources, held: &Held, own: &Remediation, now: Ti
         .caches
         .remediations
         .by_any(hosts.iter().map(|key| index_of(key)));
-    let others = readable(&found).filter(|other| other.uid().as_ref() != Some(&own.uid));
-    let of_same = others.filter(|other| keys_of_begun(other).iter().any(|key| hosts.contains(key)));
-    let there = of_same.filter_map(|other| other.journal()).flat_map(power_offs);
+    let of_same = readable(&found).filter(|one| keys_of_begun(one).iter().any(|key| hosts.contains(key)));
+    let there = of_same.flat_map(|one| {
+        let is_own = one.uid().as_ref() == Some(&own.uid);
+        let journal = one.journal();
+        let is_under_way = journal.is_some_and(|journal| journal.phase != Phase::Pending);
+        let present = usize::from(is_own && is_under_way);
+        journal.into_iter().flat_map(power_offs).skip(present)
+    });
     let of_deleted = of_deleted(sources, held, now).into_iter().filter(|sent| {
         let host = sent.host.clone().map(Key::Host);
         host.is_some_and(|host| hosts.contains(&host))

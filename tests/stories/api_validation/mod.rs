@@ -164,6 +164,7 @@ async fn defaults_are_filled_in() -> world::Outcome {
         "maxConcurrent": "10%", "maxPerWindow": "10%", "window": "600s",
         "failureDomain": {"label": "topology.kubernetes.io/zone", "maxConcurrent": "5%"},
         "maxUnhealthy": "30%", "coolDown": "120s", "startupHold": "60s", "maxFailed": "10%", "maxPerHost": 3,
+        "maxDuration": "86400s",
     }});
     assert_eq!(policy.data["spec"], limits);
     assert_eq!(endpoint.data["spec"]["tls"], json!({"insecureSkipVerify": false}));

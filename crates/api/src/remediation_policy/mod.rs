@@ -144,11 +144,22 @@ impl RemediationPolicySpec {
     /// What a remediation does that is made for a trigger; see [`StrategySpec::validated`].
     pub fn strategy_of_triggers(&self) -> Result<Strategy, Obstacle> {
         let strategy = self.triggers.validated_at("spec.triggers")?;
-        strategy_is_allowed(&self.allowed, &strategy).map_err(|obstacle| {
-            let detail = format!("spec.triggers contradicts spec.allowed: {}", obstacle.detail);
+        self.allows(&strategy).map_err(|obstacle| {
+            let detail = format!(
+                "spec.triggers contradicts the rest of the policy: {}",
+                obstacle.detail
+            );
             Obstacle::new(Reason::SpecInvalid, detail)
         })?;
         Ok(strategy)
+    }
+
+    /// Whether a remediation may do what it has chosen.
+    ///
+    /// # Errors
+    /// [`Reason::StrategyNotAllowed`], naming the field; what is wrong with the limits.
+    pub fn allows(&self, strategy: &Strategy) -> Result<(), Obstacle> {
+        strategy_is_allowed(&self.allowed, self.limits.limits()?.longest, strategy)
     }
 }
 

@@ -14,7 +14,7 @@ fn triggers_that_are_not_allowed_lead_to_no_remediation() {
         let contradicts = read(json!({"allowed": {list: [value]}})).strategy_of_triggers();
         let refused = contradicts.expect_err(field);
         assert_eq!(refused.reason, Reason::SpecInvalid);
-        let says = format!("spec.triggers contradicts spec.allowed: {field} is ");
+        let says = format!("spec.triggers contradicts the rest of the policy: {field} is ");
         assert!(refused.detail.starts_with(&says), "{}", refused.detail);
         let agrees = read(json!({"allowed": {list: [value]}, "triggers": {field: value}}));
         assert!(agrees.strategy_of_triggers().is_ok(), "{field}");

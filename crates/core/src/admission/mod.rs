@@ -123,7 +123,7 @@ pub struct Remediation {
     pub cluster: OfCluster,
     /// The failure domain of its Node, if it has one.
     pub domain: Option<String>,
-    /// When its host was powered off by others within a day.
+    /// When its host was powered off within a day, by others and in its own earlier attempts.
     pub power_offs_of_host: Vec<Timestamp>,
     /// Where it stands.
     pub stage: Stage,

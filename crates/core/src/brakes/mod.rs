@@ -43,6 +43,10 @@ pub struct Limits {
     pub startup_hold: SignedDuration,
     /// No remediation begins on a host that was powered off so often within [`FAILED_FOR`].
     pub per_host: u32,
+    /// The longest that a remediation may take by what it has chosen ([`Strategy::longest`]): others wait for it.
+    ///
+    /// [`Strategy::longest`]: crate::strategy::Strategy::longest
+    pub longest: SignedDuration,
     /// As many hosts may have failed to return within [`FAILED_FOR`], of all hosts; with more nothing is begun.
     pub failed: Share,
 }
@@ -63,6 +67,7 @@ impl Default for Limits {
             startup_hold: SignedDuration::from_mins(1),
             failed: Share::Percent(10),
             per_host: 3,
+            longest: SignedDuration::from_hours(24),
         }
     }
 }
@@ -165,7 +170,8 @@ pub struct Domain {
 pub struct Claim {
     /// The failure domain of its Node, if it has one.
     pub domain: Option<String>,
-    /// When the host was powered off by other remediations, whoever asked for them; all within [`FAILED_FOR`].
+    /// When the host was powered off, whoever asked for it; without the attempt that is under way. All within
+    /// [`FAILED_FOR`].
     pub power_offs_of_host: Vec<Timestamp>,
     /// Whether it has failed an attempt. Then it waits for none that has, too, lest they wait for each other.
     pub is_between_attempts: bool,
@@ -263,6 +269,7 @@ impl Limits {
             startup_hold: SignedDuration::ZERO,
             failed: Share::Count(u32::MAX),
             per_host: u32::MAX,
+            longest: SignedDuration::MAX,
             ..Self::default()
         }
     }
@@ -453,7 +460,6 @@ impl Limits {
         Err(Obstacle::new(Reason::TooManyFailed, detail))
     }
 
-    /// One that is between attempts has limits of its own, by which it ends.
     fn host_allows(&self, claim: &Claim, now: Timestamp) -> Result<(), Obstacle> {
         let mut times = claim.power_offs_of_host.clone();
         times.retain(|at| now.duration_since(*at) < FAILED_FOR);
@@ -462,9 +468,6 @@ impl Limits {
         let Some(first_of_most) = most.checked_sub(1).and_then(|last| times.get(last)) else {
             return Ok(());
         };
-        if claim.is_between_attempts {
-            return Ok(());
-        }
         let until = after(*first_of_most, FAILED_FOR);
         let detail = format!(
             "the host was powered off {} times within {FAILED_FOR:#}, and spec.limits.maxPerHost allows {most}; not before \

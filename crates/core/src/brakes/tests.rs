@@ -320,10 +320,11 @@ fn a_host_is_powered_off_three_times_a_day_whoever_asks() {
     assert_eq!(asked(&[60, 3_600], false), None);
     assert_eq!(asked(&[60, 3_600, 86_399], false), repeated);
     assert_eq!(asked(&[60, 3_600, 86_400], false), None, "a day ago");
+    assert_eq!(asked(&[60, 3_600], true), None);
     assert_eq!(
         asked(&[60, 3_600, 86_399], true),
-        None,
-        "its own attempts are limited by themselves"
+        repeated,
+        "its own attempts count, too"
     );
     // A predecessor's clock was ahead.
     assert_eq!(asked(&[-60, -3_600, -86_400], false), repeated);

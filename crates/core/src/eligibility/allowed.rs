@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 
+use jiff::SignedDuration;
+
 use super::{Candidate, Ineligible, Rule};
 use crate::facts::{Allowed, Machine, Obstacle, Origin, Policy};
 use crate::journal::HostObject;
@@ -45,7 +47,7 @@ pub(super) fn obstacles(candidate: &Candidate<'_>, machine: Option<&Machine>) ->
     let of_host = host.map(|host| endpoint_is_allowed(allowed, namespace, &host.reference));
     let chosen = candidate
         .strategy
-        .map(|strategy| strategy_is_allowed(allowed, strategy));
+        .map(|strategy| strategy_is_allowed(allowed, policy.limits.longest, strategy));
     let judged = [of_machine, of_request, of_host, chosen];
     let refused = judged.into_iter().flatten().filter_map(Result::err);
     refused
@@ -76,11 +78,22 @@ pub fn endpoint_is_allowed(allowed: &Allowed, namespace: &str, host: &HostObject
     }
 }
 
-/// Whether a remediation may do what it has chosen.
+/// Whether a remediation may do what it has chosen. `longest`: how long one may take at the most.
 ///
 /// # Errors
 /// [`Reason::StrategyNotAllowed`], naming the field.
-pub fn strategy_is_allowed(allowed: &Allowed, strategy: &Strategy) -> Result<(), Obstacle> {
+pub fn strategy_is_allowed(
+    allowed: &Allowed,
+    longest: SignedDuration,
+    strategy: &Strategy,
+) -> Result<(), Obstacle> {
+    let chosen = strategy.longest();
+    if chosen > longest {
+        let detail = format!(
+            "deadlines and retries add up to {chosen:#}, and spec.limits.maxDuration of the RemediationPolicy is {longest:#}"
+        );
+        return Err(Obstacle::new(Reason::StrategyNotAllowed, detail));
+    }
     one_of(allowed.fencing_modes.as_ref(), &strategy.fencing, "fencingMode")?;
     one_of(
         allowed.host_controls.as_ref(),

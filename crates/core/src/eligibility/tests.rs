@@ -404,6 +404,16 @@ fn cases_with_node() -> Vec<Case> {
             (false, false),
         ),
         (
+            |known| {
+                if let Lookup::Present(policy) = &mut known.policy {
+                    policy.limits.longest = SignedDuration::from_mins(284);
+                }
+            },
+            Rule::AllowedHere,
+            Reason::StrategyNotAllowed,
+            (false, false),
+        ),
+        (
             |known| known.edit_machine(|machine| machine.pause = Some("is paused".to_owned())),
             Rule::NotPaused,
             Reason::MachinePaused,

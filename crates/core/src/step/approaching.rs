@@ -51,16 +51,20 @@ impl<'a> Step<'a> {
     }
 
     /// The host, unless another remediation of it is at work, which is waited for. If that has failed meanwhile, both
-    /// have, and a person is needed.
+    /// have, and a person is needed. So is one where the host has used up its power-offs between two attempts: others
+    /// are not to wait a day for it.
     pub(super) fn uncontended_host(&mut self) -> Result<&'a Host, Next> {
         let facts = self.facts;
         let host = facts.host.as_ref();
         let host = host.map_err(|obstacle| self.settle_and_wait(obstacle, None))?;
         match facts.admission.denied() {
             None => Ok(host),
-            Some(another) if another.reason == Reason::Quarantined => {
+            Some(why)
+                if why.reason == Reason::Quarantined
+                    || (why.reason == Reason::TooManyPowerCycles && self.journal.attempt > 0) =>
+            {
                 self.settle()?;
-                Err(self.fail(another))
+                Err(self.fail(why))
             }
             Some(another) => Err(self.settle_and_wait(another, None)),
         }

@@ -232,8 +232,8 @@ impl<'a> Step<'a> {
     /// Names an obstacle, and looks at it again; at the given time, where there is one.
     fn waiting_until(&mut self, obstacle: &Obstacle, until: Option<Timestamp>) -> Next {
         self.journal.because_of(obstacle);
-        self.journal
-            .note_suspended(pending::stops_the_clock(obstacle.reason), self.now);
+        let is_suspended = self.stops_the_clock(obstacle.reason);
+        self.journal.note_suspended(is_suspended, self.now);
         self.rest_until(until.unwrap_or_else(|| self.soon(RECHECK)))
     }
 

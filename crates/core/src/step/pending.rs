@@ -199,11 +199,20 @@ impl<'a> Step<'a> {
         self.journal.suspended_since = None;
     }
 
+    /// Whether something that holds an attempt up does not count against the time that it may be held up. A pause is a
+    /// person's decision and not a failure, so are the brakes, and another remediation has deadlines of its own, however
+    /// long that lasts, unless it would hide that we left a host off. Between two attempts others wait for this one: then
+    /// only the policy pauses it without end, which is not of a namespace.
+    pub(super) fn stops_the_clock(&self, reason: Reason) -> bool {
+        let is_of_namespace = reason.is_pause() && reason != Reason::PolicyPaused;
+        let waits_for_others = [Reason::AnotherRemediationActive, Reason::OwnNode].contains(&reason);
+        let is_of_others = reason.is_pause() || reason.is_brake() || waits_for_others;
+        is_of_others && !(is_of_namespace && self.journal.attempt > 0)
+    }
+
     /// Waits, unless waiting took too long.
     pub(super) fn wait_or_fail(&mut self, obstacle: &Obstacle, until: Option<Timestamp>) -> Next {
-        // A pause is a person's decision and not a failure, so are the brakes, and another remediation has deadlines of
-        // its own, however long that lasts, unless it would hide that we left a host off.
-        let patient = stops_the_clock(obstacle.reason) && !self.journal.may_have_left_off();
+        let patient = self.stops_the_clock(obstacle.reason) && !self.journal.may_have_left_off();
         let deadline = self.pending_deadline();
         if !patient && self.now >= deadline {
             let detail = obstacle.to_string();
@@ -304,10 +313,4 @@ pub(super) fn brake_at(live: &LiveCheck) -> Option<Obstacle> {
 
 pub(super) fn read_backoff(consecutive: u32) -> SignedDuration {
     doubling(READ_BACKOFF, consecutive, READ_BACKOFF_CAP)
-}
-
-/// Whether something that holds an attempt up does not count against the time that it may be held up.
-pub(super) fn stops_the_clock(reason: Reason) -> bool {
-    let waits_for_others = [Reason::AnotherRemediationActive, Reason::OwnNode].contains(&reason);
-    reason.is_pause() || reason.is_brake() || waits_for_others
 }

@@ -37,6 +37,8 @@ fn every_deletion_of_what_a_remediation_refers_to() {
     let mut sim = Sim::new();
     sim.taint_supported = false;
     deletions("deletions, node deletion", sim, pairs);
+    deletions("deletions, metal3", Sim::with_metal3(), 1);
+    deletions("deletions, among others", Sim::among_others(), 1);
 }
 
 /// A power-off may be carried out 20 s after it was sent; here the phase ends, and the next attempt begins, before.

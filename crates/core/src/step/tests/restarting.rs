@@ -352,7 +352,7 @@ fn every_pair_of_faults_with_a_host_that_is_only_reset() {
     };
     let only_reset = Sim::with_power_off_disabled();
     explore("only reset", Menu::Failures, &only_reset, 2, 10_000);
-    explore("only reset, events", Menu::Everything, &only_reset, 1, 1_000);
+    explore("only reset, deletions", Menu::Deletions, &only_reset, 1, 1_000);
     let mut left_off = only_reset.clone();
     left_off.world.host.resets.stay_on = false;
     explore("a reset leaves it off", Menu::Everything, &left_off, 1, 1_000);

@@ -86,6 +86,50 @@ fn a_pause_between_attempts_does_not_hide_a_host_that_was_left_off() {
     }
 }
 
+/// Its host was powered off and counts as under remediation: others wait for it.
+#[test]
+fn only_the_policy_pauses_what_holds_others_up_without_end() {
+    for (reason, pause) in PAUSES {
+        let mut sim = Sim::new();
+        sim.world.bmc.obeys_off = false;
+        sim.run_until(|sim| !sim.journal.failed_attempts.is_empty());
+        pause(&mut sim, true);
+        // Going on for a moment gives it no time anew.
+        for minutes in [9, 18, 27] {
+            sim.run_until(|sim| sim.world.now > minutes * 60_000 || sim.journal.phase.is_final());
+            pause(&mut sim, false);
+            sim.turn(Fault::None);
+            pause(&mut sim, true);
+        }
+        sim.run_until(|sim| sim.world.now > 4 * 3_600_000 || sim.journal.phase.is_final());
+
+        let story = &sim.journal.message;
+        if reason == Reason::PolicyPaused {
+            assert_eq!(sim.journal.phase, Phase::Pending, "{reason:?}: {story}");
+        } else {
+            let late = Reason::PendingDeadlineExceeded;
+            assert!(sim.journal.is_because(late), "{reason:?}: {story}");
+        }
+        assert_eq!(sim.journal.attempt, 1, "{reason:?}: {story}");
+    }
+}
+
+/// A day is long for those that wait for it.
+#[test]
+fn a_host_that_has_used_up_its_power_offs_between_attempts_is_given_up() {
+    let mut sim = Sim::new();
+    sim.world.bmc.obeys_off = false;
+    sim.run_until(|sim| !sim.journal.failed_attempts.is_empty());
+    sim.another_at_work = Some(Obstacle::new(Reason::TooManyPowerCycles, "three times in a day"));
+
+    sim.run();
+
+    let story = &sim.journal.message;
+    assert_eq!(sim.journal.phase, Phase::Failed, "{story}");
+    assert!(sim.journal.is_because(Reason::TooManyPowerCycles), "{story}");
+    assert_eq!(sim.journal.attempt, 1);
+}
+
 #[test]
 fn a_live_check_that_always_objects_ends_with_the_time_to_begin() {
     let mut sim = Sim::new();
