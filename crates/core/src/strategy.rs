@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::doubling;
+use crate::journal::ReleaseBy;
 
 /// How workloads of a host that is proven off are released.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -17,6 +18,17 @@ pub enum FencingMode {
     OutOfServiceTaint,
     /// Always Node deletion, with labels, annotations and taints saved and restored.
     NodeDeletion,
+}
+
+impl FencingMode {
+    /// How workloads are released, where the API server supports the taint or does not.
+    pub fn releases_by(self, taint_is_supported: bool) -> ReleaseBy {
+        match self {
+            Self::Automatic if taint_is_supported => ReleaseBy::OutOfServiceTaint,
+            Self::Automatic | Self::NodeDeletion => ReleaseBy::NodeDeletion,
+            Self::OutOfServiceTaint => ReleaseBy::OutOfServiceTaint,
+        }
+    }
 }
 
 /// Whether a host that a BareMetalHost manages may be powered without holding it there.

@@ -70,6 +70,8 @@ pub struct Candidate<'a> {
     pub namespace: &'a str,
     /// What it would do, where that was chosen.
     pub strategy: Option<&'a Strategy>,
+    /// Whether the API server of its Node supports the out-of-service taint.
+    pub taint_is_supported: bool,
     /// Whether it is still asked for.
     pub signal: Signal,
     /// The UID that the Machine must have, when it was asked for a certain one.
@@ -119,6 +121,7 @@ impl<'a> Candidate<'a> {
             origin: Origin::Annotation,
             namespace,
             strategy: None,
+            taint_is_supported: true,
             signal: Signal::Stands,
             machine_uid: None,
             named_node: None,
@@ -151,6 +154,7 @@ impl<'a> Candidate<'a> {
             origin: facts.origin,
             namespace: &facts.namespace,
             strategy: facts.strategy.as_ref().ok(),
+            taint_is_supported: facts.out_of_service_supported,
             signal,
             machine_uid: facts.expected_machine_uid.as_deref(),
             named_node: facts.named_node.as_deref(),
@@ -214,7 +218,8 @@ pub fn examine<'a>(candidate: &Candidate<'a>, now: Timestamp) -> Result<Eligible
         found.extend(repeats::in_vain(&machine.name, candidate.in_vain, now));
     }
     let of_control_plane =
-        control_plane_objection(machine, candidate.node.present(), candidate.control_plane, now);
+        control_plane_objection(machine, candidate.node.present(), candidate.control_plane, now)
+            .or_else(|| control_plane::member_would_go(candidate, machine));
     found.extend(of_control_plane.map(|obstacle| Rule::ControlPlane.broken(obstacle)));
     let rival = candidate.rival.map(|rival| rival.obstacle(candidate.namespace));
     found.extend(rival.map(|obstacle| Rule::OneOwner.broken(obstacle)));

@@ -101,6 +101,7 @@ impl Known {
             origin: self.origin,
             namespace: "machines",
             strategy: Some(&self.strategy),
+            taint_is_supported: true,
             signal: self.signal,
             machine_uid: self.machine_uid.as_deref(),
             named_node: None,

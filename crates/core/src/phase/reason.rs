@@ -163,8 +163,8 @@ reasons! {
     MachineNotProvisioned => "Nothing to do while the host is provisioned; without a Node it is power-cycled only if its Machine is in phase \
         Provisioned or Running.",
     /// A control-plane host, which the policy does not let be power-cycled.
-    ControlPlaneRefused => "Recover this host by hand after checking etcd's quorum, or let spec.controlPlane of the \
-        RemediationPolicy allow it; one without a Node is always left to you.",
+    ControlPlaneRefused => "Recover this host by hand after checking etcd's quorum, or change what the message names; one \
+        without a Node is always left to you.",
     /// A control-plane host, without which the others may not have quorum.
     ControlPlaneQuorum => "Bring the members that the message names back, or recover this host by hand after checking \
         etcd's quorum.",

@@ -12,7 +12,6 @@ use crate::journal::{Basis, JournalledNode, OffEvidence, Release, ReleaseBy, Sub
 use crate::phase::{Phase, Reason};
 use crate::power::PowerState;
 use crate::proof;
-use crate::strategy::FencingMode;
 
 impl Step<'_> {
     /// Writes the evidence and the decision to release down; the release itself follows.
@@ -36,11 +35,10 @@ impl Step<'_> {
         newest: Timestamp,
         story: String,
     ) -> Next {
-        let by = match self.strategy.fencing {
-            FencingMode::Automatic if self.facts.out_of_service_supported => ReleaseBy::OutOfServiceTaint,
-            FencingMode::Automatic | FencingMode::NodeDeletion => ReleaseBy::NodeDeletion,
-            FencingMode::OutOfServiceTaint => ReleaseBy::OutOfServiceTaint,
-        };
+        let by = self
+            .strategy
+            .fencing
+            .releases_by(self.facts.out_of_service_supported);
         self.journal.message = story;
         self.journal.next_attempt = None;
         // What an earlier attempt saved and could not restore is what the Node really had.

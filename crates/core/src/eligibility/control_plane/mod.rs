@@ -5,9 +5,12 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
+use super::Candidate;
 use crate::facts::{
     ControlPlane, ControlPlaneRule, Machine, Member, MemberState, Members, Node, Obstacle, Role,
+    is_of_control_plane,
 };
+use crate::journal::ReleaseBy;
 use crate::phase::Reason;
 
 /// What forbids to power-cycle a host because it is of the control plane, whichever of its Machine and its Node says so.
@@ -37,6 +40,24 @@ pub(crate) fn control_plane_objection(
     };
     let detail = format!("{whose} has the control-plane role, and {why}");
     Some(Obstacle::new(reason, detail))
+}
+
+/// A Node that is deleted is not among those any more by which quorum is counted, and its host may not return.
+pub(super) fn member_would_go(candidate: &Candidate<'_>, machine: Option<&Machine>) -> Option<Obstacle> {
+    let releases_by = candidate
+        .strategy?
+        .fencing
+        .releases_by(candidate.taint_is_supported);
+    let node = candidate.node.present()?;
+    if releases_by != ReleaseBy::NodeDeletion || !is_of_control_plane(machine, Some(node)) {
+        return None;
+    }
+    let detail = format!(
+        "Node {} is of the control plane; once it is deleted, it does not count as a member that has to return; let \
+         fencingMode be OutOfServiceTaint",
+        node.name
+    );
+    Some(Obstacle::new(Reason::ControlPlaneRefused, detail))
 }
 
 /// Why the others of a Node may not keep quorum without it.

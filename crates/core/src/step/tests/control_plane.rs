@@ -9,6 +9,7 @@ use super::world::at;
 use crate::facts::{ControlPlane, ControlPlaneRule, Member, MemberState, Members, NodeReport, Role};
 use crate::journal::EscalationKind;
 use crate::phase::{Phase, Reason};
+use crate::strategy::FencingMode;
 
 fn members(runs_etcd: [bool; 2]) -> BTreeMap<String, Member> {
     let member = |runs_etcd| Member {
@@ -51,6 +52,24 @@ fn a_host_without_which_the_others_keep_quorum_is_power_cycled_as_any() {
     sim.run();
     assert_eq!((sim.journal.phase, sim.power_offs()), (Phase::Succeeded, 1));
     assert!(sim.journal.subject.is_some_and(|subject| subject.control_plane));
+}
+
+/// Else each one that does not return would make the quorum that is asked for smaller.
+#[test]
+fn invariant_12_no_node_of_the_control_plane_is_deleted() {
+    let modes: [fn(&mut Sim); 2] = [
+        |sim| sim.strategy.as_mut().expect("valid").fencing = FencingMode::NodeDeletion,
+        |sim| sim.taint_supported = false,
+    ];
+    for deletes in modes {
+        let mut sim = Sim::new();
+        of_three(&mut sim, [true, true]);
+        deletes(&mut sim);
+        sim.run();
+        assert_eq!((sim.journal.phase, sim.power_offs()), (Phase::Failed, 0));
+        let said = &sim.journal.message;
+        assert!(said.contains(Reason::ControlPlaneRefused.as_str()), "{said}");
+    }
 }
 
 #[test]
