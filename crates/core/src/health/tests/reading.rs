@@ -153,6 +153,8 @@ fn the_scope_is_what_is_understood_of_the_selector() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(20_000) })]
+
     #[test]
     fn any_text_is_a_limit_or_an_error(
         max in prop_oneof![".{0,12}", "[-+]?[0-9]{0,22}%?"],

@@ -122,6 +122,8 @@ fn well_known_keys_are_keys() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(20_000) })]
+
     /// What can be understood is never less than one requirement, and each more selects less.
     #[test]
     fn any_text_is_a_requirement_or_a_problem(
