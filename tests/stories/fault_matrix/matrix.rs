@@ -6,7 +6,8 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, ensure};
 use harness::Cluster;
 
-use world::fault::Fault;
+use world::fault::{Fault, What};
+use world::front::views::View;
 
 use super::plans::{Plan, changes};
 use super::run::{Outcome, Setup, run};
@@ -74,8 +75,31 @@ pub(super) struct Shares {
     pub(super) crashes: Selection,
     /// Of the crashes of the successor upon those, if any.
     pub(super) second: Option<Selection>,
-    /// Of the other faults.
-    pub(super) others: Selection,
+    /// Of the other faults: one of each of these kinds.
+    pub(super) others: &'static [What],
+}
+
+/// What happens to calls besides crashes, and to what is watched.
+pub(super) static KINDS: [What; 6] = [
+    What::See(View::Held),
+    What::Freeze,
+    What::See(View::Merged),
+    What::Drop,
+    What::See(View::Lost),
+    What::Delay,
+];
+
+/// Those of the other faults that are always run: in the middle of what the daemon does, where most is at stake.
+fn one_of_each(kinds: &[What], plans: Vec<Plan>) -> Result<Vec<Plan>> {
+    if is_whole() {
+        return Ok(Selection::one_of(1)?.of(plans));
+    }
+    let of = |kind: &What| {
+        let is_of = |plan: &&Plan| plan.faults.iter().all(|fault| fault.what == *kind);
+        let all: Vec<&Plan> = plans.iter().filter(is_of).collect();
+        all.get(all.len() / 2).copied().cloned()
+    };
+    Ok(kinds.iter().filter_map(of).collect())
 }
 
 /// Plans that were run, with what came of each.
@@ -94,7 +118,7 @@ pub(super) async fn run_scenario(scenario: Scenario, cluster: &Cluster, shares: 
     let boundaries: Vec<Plan> = plans.extract_if(.., |plan| plan.is_boundary()).collect();
     let (all_boundaries, all_others) = (boundaries.len(), plans.len());
     let crashes = run_all(&setup, shares.crashes.of(boundaries));
-    let others = run_all(&setup, shares.others.of(plans));
+    let others = run_all(&setup, one_of_each(shares.others, plans)?);
     let (mut done, others) = tokio::join!(crashes, others);
     let crashes = done.len();
     let upon = pairs_after(&done);

@@ -15,7 +15,7 @@ mod scenario;
 use anyhow::Result;
 use world::pool::{self, Setting};
 
-use matrix::{Selection, Shares, is_wanted, run_scenario};
+use matrix::{KINDS, Selection, Shares, is_wanted, run_scenario};
 use scenario::Scenario;
 
 const DAEMON: &str = env!("CARGO_BIN_EXE_baremetal-remediator");
@@ -35,16 +35,17 @@ static GIVEN_UP: Setting = Setting::shared("fault matrix").weighing(2).taking(20
 /// One of so many crashes is enough where the protocol is that of the main path.
 const FEW: usize = 19;
 
-/// Runs a scenario beside the main path: one of so many crashes, and fewer other faults, unless the environment says
-/// otherwise.
+/// Runs a scenario beside the main path: one of so many crashes, and another fault, of a kind that differs from scenario
+/// to scenario, unless the environment says otherwise.
 async fn matrix(scenario: Scenario, setting: &'static Setting, crashes: usize) -> Result<()> {
     if !is_wanted(scenario)? {
         return Ok(());
     }
+    let kind = KINDS.iter().cycle().nth(scenario as usize);
     let shares = Shares {
         crashes: Selection::one_of(crashes)?,
         second: None,
-        others: Selection::one_of(241)?,
+        others: kind.map_or(&[][..], std::slice::from_ref),
     };
     run_scenario(scenario, &pool::lease(setting).await?, shares).await
 }
@@ -57,7 +58,7 @@ async fn whatever_happens_at_a_call_of_the_main_path_the_host_comes_back() -> wo
     let shares = Shares {
         crashes: Selection::one_of(7)?,
         second: Some(Selection::upon(23)),
-        others: Selection::one_of(121)?,
+        others: &KINDS,
     };
     Ok(run_scenario(Scenario::Taint, &pool::lease(&SETTING).await?, shares).await?)
 }
