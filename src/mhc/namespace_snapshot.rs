@@ -149,6 +149,10 @@ impl NamespaceSnapshot {
         let objects = cached::of_machine(&context.sources, machine, host.as_ref().ok(), checks);
         let candidate = Candidate {
             policy: Some(&objects.policy),
+            strategy: objects
+                .policy
+                .present()
+                .and_then(|policy| policy.triggers.as_ref()),
             node_cluster: objects.node_cluster.as_ref(),
             control_plane: &objects.control_plane,
             cluster: Some(&objects.cluster),

@@ -27,6 +27,7 @@ impl Acting<'_> {
         observation: Observation,
         memory: &mut Memory,
     ) -> Result<(), ShellError> {
+        let is_report = matches!(observation, Observation::Report);
         let Err(error) = self.look_at(observation, memory).await else {
             return Ok(());
         };
@@ -35,10 +36,11 @@ impl Acting<'_> {
         if noted.is_none_or(|noted| noted.detail != detail) {
             tracing::warn!(remediation = %self.remediation.name_any(), error = %detail, "a look failed; it is tried again");
         }
-        let decided_on = self.facts.objects.versions();
-        memory
-            .observed
-            .note_write_failure(self.context.sources.clock.now(), detail, decided_on);
+        let (now, decided_on) = (self.context.sources.clock.now(), self.facts.objects.versions());
+        if is_report {
+            memory.observed.report_failed = Some(now);
+        }
+        memory.observed.note_write_failure(now, detail, decided_on);
         Ok(())
     }
 

@@ -38,7 +38,8 @@ pub struct StrategySpec {
 #[serde(rename_all = "camelCase", default)]
 pub struct DeadlinesSpec {
     /// Until the host may be acted on. Pauses, and the time in which another remediation is at work on the same
-    /// host, do not count.
+    /// host, do not count. After the first attempt others wait for this one: then of the pauses only that of the policy
+    /// does not count.
     #[schemars(extend("x-kubernetes-validations" = [{"rule": "duration(self) >= duration('1s') && duration(self) <= duration('168h')", "message": "must be between 1s and 168h"}]))]
     #[schemars(with = "String", length(max = 32), regex(pattern = GO_DURATION))]
     #[serde(deserialize_with = "go_duration::deserialize")]

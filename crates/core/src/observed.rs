@@ -44,6 +44,8 @@ pub struct Observed {
     pub acknowledged_power_ons: u32,
     /// Reads of the Node's signs of life, oldest first.
     pub reports: Vec<Reading<NodeReport>>,
+    /// When a read of those failed, if the last one did.
+    pub report_failed: Option<Timestamp>,
     /// Reads of what is left to clean up, as `Pod namespace/name` or `VolumeAttachment name`, oldest first.
     pub cleanups: Vec<Reading<Vec<String>>>,
     /// resourceVersion of the Machine after we removed the trigger.
@@ -208,6 +210,7 @@ impl Observed {
 
     /// Notes a read of the Node's signs of life.
     pub fn note_report(&mut self, read: Reading<NodeReport>) {
+        self.report_failed = None;
         self.reports.push(read);
         keep_newest(&mut self.reports, READS_KEPT);
     }

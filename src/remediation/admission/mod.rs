@@ -45,7 +45,7 @@ pub(crate) struct Admitted {
 
 /// What the admission goes by, beside the remediation that is decided about.
 struct Surroundings {
-    /// When its host was powered off by others.
+    /// When its host was powered off, by others and in its own earlier attempts.
     power_offs_of_host: Vec<Timestamp>,
     others: Vec<Remediation>,
     unreadable: Vec<Unreadable>,

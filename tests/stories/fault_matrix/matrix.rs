@@ -97,9 +97,10 @@ fn one_of_each(kinds: &[What], plans: Vec<Plan>) -> Result<Vec<Plan>> {
     let of = |kind: &What| {
         let is_of = |plan: &&Plan| plan.faults.iter().all(|fault| fault.what == *kind);
         let all: Vec<&Plan> = plans.iter().filter(is_of).collect();
-        all.get(all.len() / 2).copied().cloned()
+        let middle = all.get(all.len() / 2).copied();
+        middle.cloned().with_context(|| format!("no plan has {kind:?}"))
     };
-    Ok(kinds.iter().filter_map(of).collect())
+    kinds.iter().map(of).collect()
 }
 
 /// Plans that were run, with what came of each.

@@ -98,6 +98,7 @@ pub fn decide(
         in_vain: &in_vain,
         control_plane,
         policy: Some(policy),
+        strategy: policy.present().and_then(|policy| policy.triggers.as_ref()),
         ..Candidate::of_trigger(Lookup::Present(machine), node, health_checks)
     };
     let examined = eligibility::examine(&candidate, now).err();

@@ -213,7 +213,7 @@ reasons! {
     PowerCycledRecently => "Find out what a reboot does not cure; the next power cycle waits for the time that the message \
         names, or until you delete the finished remediations of the Machine.",
     /// The host was power-cycled as often as it may be in a day, and its Node is unhealthy again.
-    TooManyPowerCycles => "Repair what three reboots did not cure; the next power cycle waits for the time that the message \
+    TooManyPowerCycles => "Repair what so many reboots did not cure; the next power cycle waits for the time that the message \
         names, or until you delete the finished remediations of the Machine. Where the message names \
         spec.limits.maxPerHost of the RemediationPolicy, raise that.",
     /// No MachineHealthCheck of Cluster API says of the Machine that it is unhealthy, without which its owner

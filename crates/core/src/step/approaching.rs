@@ -59,15 +59,27 @@ impl<'a> Step<'a> {
         let host = host.map_err(|obstacle| self.settle_and_wait(obstacle, None))?;
         match facts.admission.denied() {
             None => Ok(host),
-            Some(why)
-                if why.reason == Reason::Quarantined
-                    || (why.reason == Reason::TooManyPowerCycles && self.journal.attempt > 0) =>
-            {
+            Some(another) if another.reason == Reason::Quarantined => {
                 self.settle()?;
-                Err(self.fail(why))
+                Err(self.fail(another))
+            }
+            Some(brake) if self.has_used_up(brake) => {
+                self.settle()?;
+                Err(self.give_up(brake))
             }
             Some(another) => Err(self.settle_and_wait(another, None)),
         }
+    }
+
+    /// Whether it has made an attempt, and its host may not be powered off again today.
+    pub(super) fn has_used_up(&self, brake: &Obstacle) -> bool {
+        brake.reason == Reason::TooManyPowerCycles && self.journal.attempt > 0
+    }
+
+    /// Ends between two attempts. A person may still say that the host is off where its BMC does not.
+    pub(super) fn give_up(&mut self, why: &Obstacle) -> Next {
+        let silent = self.facts.observed.read_failure.as_ref();
+        self.fail_or_await(silent.map_or(why, |failure| &failure.obstacle), why)
     }
 
     /// What the BMC said of itself a moment ago, or how it comes to that.

@@ -51,16 +51,17 @@ impl Step<'_> {
 
     /// The Node is healthy and the host untouched: the trigger goes, then the remediation ends.
     pub(super) fn recovered(&mut self) -> Next {
+        // A later attempt may have taken down what came back after the release.
+        if self.may_still_be_off() {
+            let detail = "the Node counts as healthy, and its host was not seen On since a power-off";
+            return self.fail(&Obstacle::new(Reason::PowerOffNotConfirmed, detail));
+        }
         if self.came_back_since_release() {
             return self.finish();
         }
         if self.journal.release.is_some() {
             let detail = "the Node is healthy with the boot ID it had before its workloads were released";
             return self.fail(&Obstacle::new(Reason::BootIdUnchanged, detail));
-        }
-        if self.may_still_be_off() {
-            let detail = "the Node counts as healthy, and its host was not seen On since a power-off";
-            return self.fail(&Obstacle::new(Reason::PowerOffNotConfirmed, detail));
         }
         let late = self.now >= self.pending_deadline();
         match self.clear_trigger() {

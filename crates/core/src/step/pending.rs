@@ -131,6 +131,9 @@ impl<'a> Step<'a> {
             return Ok(());
         };
         self.settle()?;
+        if self.has_used_up(&obstacle) {
+            return Err(self.give_up(&obstacle));
+        }
         Err(self.wait_or_fail(&obstacle, Some(after(live.began, RECHECK))))
     }
 
@@ -187,9 +190,9 @@ impl<'a> Step<'a> {
     fn restart_deadline_after_pause(&mut self, why_not: Option<&NotDue>) {
         let denied = self.facts.admission.denied();
         let is_braked = why_not.is_none() && denied.is_some_and(|denied| denied.reason.is_brake());
-        let still = matches!(why_not, Some(NotDue::Waits(obstacle, _)) if obstacle.reason.is_pause())
-            || self.another_that_works().is_some()
-            || is_braked;
+        let is_paused = matches!(why_not, Some(NotDue::Waits(obstacle, _))
+            if obstacle.reason.is_pause() && self.stops_the_clock(obstacle.reason));
+        let still = is_paused || self.another_that_works().is_some() || is_braked;
         if still || self.journal.suspended_since.is_none() {
             return;
         }

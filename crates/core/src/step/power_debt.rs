@@ -64,7 +64,9 @@ impl Step<'_> {
                 self.take_back_from_others(&intent);
                 return Err(self.rest_until(after(read.began, self.interval())));
             }
-            (None, PowerState::On) if !self.may_still_be_off() && !self.only_looks_back() => {
+            (None, PowerState::On)
+                if !self.may_still_be_off() && (!self.only_looks_back() || self.is_on_for_long(&intent)) =>
+            {
                 return self.seen_on(&intent);
             }
             (None, PowerState::On) if !self.may_still_be_off() => Obstacle::new(
@@ -310,6 +312,19 @@ impl Step<'_> {
         let over = if is_done { Some(sent) } else { self.over_at(intent) };
         let seen_on = over.and_then(|over| self.right_read_since(over));
         seen_on.is_none_or(|read| read.power != PowerState::On)
+    }
+
+    /// Whether the BMC has said nothing but On for a while since a command was over, whatever the Node says.
+    fn is_on_for_long(&self, intent: &Intent) -> bool {
+        let over = self.over_at(intent).unwrap_or(Timestamp::MAX);
+        let reads = self.facts.observed.reads.iter().rev();
+        let mut on = reads.take_while(|read| read.began >= over && read.power == PowerState::On);
+        let newest = on.next().map(|read| read.began);
+        let oldest = on.last().map(|read| read.began);
+        let since = newest
+            .zip(oldest)
+            .map(|(newest, oldest)| newest.duration_since(oldest));
+        since.is_some_and(|since| since >= RECHECK)
     }
 
     /// From when on a command of ours is not carried out any more. `None`: metal3 may at any time.

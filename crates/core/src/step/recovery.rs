@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::{Next, RECHECK, Step, after};
-use crate::decision::{Effect, Observation};
+use crate::decision::{Act, Effect, Observation};
 use crate::facts::{Node, NodeReport, Obstacle};
 use crate::journal::{NodeOfSubject, Verb};
 use crate::observed::Reading;
@@ -58,26 +58,31 @@ impl Step<'_> {
             Phase::Pending | Phase::AwaitingConfirmation | Phase::Booting | Phase::Failed
         );
         let is_open = asks && self.leads() && self.only_looks_back();
-        let due = self.next_report().filter(|_| is_open);
-        match (next, due) {
-            (Next::Rest(_), Some(due)) if due <= self.now => Next::observe(Observation::Report),
-            (next, due) => next.or_later(due),
+        let Some(due) = self.next_report().filter(|_| is_open) else {
+            return next;
+        };
+        // What fails again and again, at the BMC or at the API server, does not keep it from being read.
+        let may_wait = |act: &Act| !matches!(act, Act::Effect(Effect::PowerOn { .. }));
+        match next {
+            Next::Rest(_) if due <= self.now => Next::observe(Observation::Report),
+            Next::Act(act) if after(due, RECHECK) <= self.now && may_wait(&act) => {
+                Next::observe(Observation::Report)
+            }
+            Next::Rest(_) | Next::Act(_) => next.or_at(due),
         }
     }
 
-    /// Whether the kubelet has written something after the last command of ours was over. The Lease is read live; what
-    /// a cache says may be from before.
+    /// Whether the kubelet has renewed its Lease after the last command of ours was over. The Lease is read live; what a
+    /// cache says of heartbeats may be from before.
     fn reports_on(&self) -> bool {
         let mut reports = self.reports_since_over().into_iter().flatten();
         let Some(first) = reports.next() else {
             return false;
         };
-        reports.any(
-            |later| match (first.found.lease_renewed, later.found.lease_renewed) {
-                (None, None) => later.found.heartbeat != first.found.heartbeat,
-                (before, now) => before != now,
-            },
-        )
+        reports.any(|later| {
+            let renewed = later.found.lease_renewed;
+            renewed.is_some() && renewed != first.found.lease_renewed
+        })
     }
 
     /// When the signs of life have to be read next, if that is foreseeable.
@@ -85,8 +90,8 @@ impl Step<'_> {
         let over = self.over_at(self.journal.intent.as_ref()?)?;
         let last = self.reports_since_over()?.last();
         let due = last.map_or(over, |last| after(last.began, proof::quiet_window(&last.found)));
-        let failed = self.facts.observed.write_failure.as_ref();
-        Some(failed.map_or(due, |failed| due.max(after(failed.at, RECHECK))))
+        let failed = self.facts.observed.report_failed;
+        Some(failed.map_or(due, |failed| due.max(after(failed, RECHECK))))
     }
 
     fn reports_since_over(&self) -> Option<impl Iterator<Item = &Reading<NodeReport>>> {

@@ -52,9 +52,13 @@ pub(super) fn member_would_go(candidate: &Candidate<'_>, machine: Option<&Machin
     if releases_by != ReleaseBy::NodeDeletion || !is_of_control_plane(machine, Some(node)) {
         return None;
     }
+    let then = if candidate.taint_is_supported {
+        "let fencingMode be OutOfServiceTaint"
+    } else {
+        "the API server has no out-of-service taint (Kubernetes 1.28)"
+    };
     let detail = format!(
-        "Node {} is of the control plane; once it is deleted, it does not count as a member that has to return; let \
-         fencingMode be OutOfServiceTaint",
+        "Node {} is of the control plane; once it is deleted, it does not count as a member that has to return; {then}",
         node.name
     );
     Some(Obstacle::new(Reason::ControlPlaneRefused, detail))

@@ -114,6 +114,26 @@ fn only_the_policy_pauses_what_holds_others_up_without_end() {
     }
 }
 
+#[test]
+fn a_pause_of_the_policy_between_attempts_uses_up_no_time_of_another() {
+    let mut sim = Sim::new();
+    sim.world.bmc.obeys_off = false;
+    sim.run_until(|sim| !sim.journal.failed_attempts.is_empty());
+    let [(_, of_policy), (reason, of_machine), _] = PAUSES;
+    of_policy(&mut sim, true);
+    sim.run_until(|sim| sim.world.now > 3 * 3_600_000);
+    of_machine(&mut sim, true);
+    of_policy(&mut sim, false);
+    sim.run_until(|sim| sim.world.now > 3 * 3_600_000 + 60_000);
+    assert!(sim.journal.is_because(reason), "{}", sim.journal.message);
+    of_machine(&mut sim, false);
+    sim.world.bmc.obeys_off = true;
+
+    sim.run();
+
+    assert_eq!(sim.journal.phase, Phase::Succeeded, "{}", sim.journal.message);
+}
+
 /// A day is long for those that wait for it.
 #[test]
 fn a_host_that_has_used_up_its_power_offs_between_attempts_is_given_up() {
