@@ -22,7 +22,7 @@ use crate::bmc_access::BmcAccess;
 /// The longest that one try to let a Secret go may take.
 const DEADLINE: Duration = Duration::from_secs(2);
 
-/// How often it is tried to let a Secret go before the remediation ends without it.
+/// How often it is tried to hold a Secret in a phase, and to let it go before the remediation ends without it.
 const TRIES: u32 = 3;
 
 /// Between two tries.
@@ -115,15 +115,30 @@ impl BmcAccess {
         }
         let access = Arc::clone(self);
         tokio::spawn(async move {
-            let turn = access.holds.turn(&claim.0);
-            let _turn = turn.lock().await;
-            // The remediation may have ended in the meantime.
-            if access.holds.is_claimed(&claim)
-                && let Err(error) = access.set_finalizer(&claim.0, None).await
-            {
-                access.tell(&claim.0, &error);
+            for _ in 0..TRIES {
+                if access.hold(&claim).await {
+                    return;
+                }
+                sleep(PAUSE).await;
             }
         });
+    }
+
+    /// Answers whether there is nothing more to do to hold a Secret.
+    async fn hold(&self, claim: &Claim) -> bool {
+        let turn = self.holds.turn(&claim.0);
+        let _turn = turn.lock().await;
+        // The remediation may have ended in the meantime.
+        if !self.holds.is_claimed(claim) || self.holds.is_refused(&claim.0.0) {
+            return true;
+        }
+        match self.set_finalizer(&claim.0, None).await {
+            Ok(()) => true,
+            Err(error) => {
+                self.tell(&claim.0, &error);
+                false
+            }
+        }
     }
 
     /// Lets the Secret of a journal go that needs it no more, unless other remediations do. What cannot be done in a
