@@ -10,7 +10,7 @@ use kube::api::{Api, Patch, PatchParams};
 use kube::{Resource, ResourceExt as _};
 use remediator_api::guarded::Unreadable;
 use remediator_api::remediation_policy::{POLICY_NAME, UsedLimits};
-use remediator_api::{BMCEndpoint, PowerCycleRemediationTemplate, RemediationPolicy};
+use remediator_api::{BMCEndpoint, PowerCycleRemediationTemplate, RemediationPolicy, RemediationPolicySpec};
 use remediator_bmc::Protocol;
 use remediator_core::eligibility::endpoint_is_allowed;
 use remediator_core::facts::{Allowed, Obstacle};
@@ -97,9 +97,8 @@ pub(crate) async fn template(
             let status = template.status.as_ref();
             let present = status.map_or(&[][..], |status| &status.conditions);
             let verdict = template.spec.validated().and_then(|strategy| {
-                let policy = caches::find(&context.sources.caches.policies, None, POLICY_NAME);
-                let policy = policy.as_ref().and_then(|policy| policy.0.as_ref().ok());
-                policy.map_or(Ok(()), |policy| policy.spec.allows(&strategy))
+                let allows = of_policy(&context.sources, |spec| spec.allows(&strategy));
+                allows.unwrap_or(Ok(()))
             });
             (present, verdict)
         }
@@ -236,17 +235,18 @@ pub(crate) fn twin(
 
 /// What the policy in force allows of namespaces; nothing where there is none that can be read.
 pub(super) fn allowed_by_policy(sources: &Sources) -> Option<Allowed> {
+    of_policy(sources, |spec| spec.allowed.clone())
+}
+
+/// What the policy in force says, if there is one that can be read.
+fn of_policy<T>(sources: &Sources, read: impl FnOnce(&RemediationPolicySpec) -> T) -> Option<T> {
     let policy = caches::find(&sources.caches.policies, None, POLICY_NAME)?;
-    policy.0.as_ref().ok().map(|policy| policy.spec.allowed.clone())
+    policy.0.as_ref().ok().map(|policy| read(&policy.spec))
 }
 
 /// Whether the policy in force lists the protocol.
 fn allows(sources: &Sources, wanted: Protocol) -> bool {
-    let policy = caches::find(&sources.caches.policies, None, POLICY_NAME);
-    let Some(Ok(policy)) = policy.as_deref().map(|guarded| &guarded.0) else {
-        return false;
-    };
-    policy.spec.bmc.protocols.contains(&wanted)
+    of_policy(sources, |spec| spec.bmc.protocols.contains(&wanted)).unwrap_or(false)
 }
 
 pub(crate) async fn policy(

@@ -10,18 +10,22 @@ use remediator_core::phase::Reason;
 
 use super::*;
 use crate::clusters::node_cluster::NodeCluster;
+use crate::remediation::admission::AtPowerOff;
 
 impl Daemon {
-    /// What there is beside a remediation.
-    fn beside(&self, name: &str) -> Fleet {
+    /// What is known of the limits right before the next power-off of a remediation.
+    fn at_power_off(&self, name: &str) -> AtPowerOff {
         let (remediator, caches) = (&self.parts.remediator, &self.caches);
         let there = caches.remediations.get(Some(NAMESPACE), name).unwrap();
         let nodes = remediator.sources.clusters.own_nodes();
         let remediation = there.0.as_ref().unwrap();
         let admitted = &remediator.admitted;
-        admitted
-            .at_power_off(&remediator.sources, remediation, &nodes, &BTreeSet::new())
-            .fleet
+        admitted.at_power_off(&remediator.sources, remediation, &nodes, &BTreeSet::new())
+    }
+
+    /// What there is beside a remediation.
+    fn beside(&self, name: &str) -> Fleet {
+        self.at_power_off(name).fleet
     }
 
     /// What holds up a remediation that waits, in a daemon that has watched for an hour.
@@ -379,6 +383,31 @@ async fn invariant_15_the_fourth_power_cycle_of_a_host_within_a_day_waits_whoeve
     other["metadata"]["uid"] = json!("by-hand");
     apply(&mut daemon.writers.remediations, other);
     let held_up = daemon.held_up("machine-1-2").expect("three within a day");
+    assert_eq!(held_up.reason, Reason::TooManyPowerCycles, "{held_up}");
+}
+
+/// Between two attempts; the one that is under way is none of those before it.
+#[tokio::test]
+async fn the_attempts_of_a_remediation_count_as_power_cycles_of_its_host() {
+    let mut daemon = Daemon::among(20).await;
+    apply(
+        &mut daemon.writers.policies,
+        policy_that_tells_of_power_offs(&[1]),
+    );
+    let made = |attempts: usize, phase: &str| {
+        let mut own = attempted(1, phase, 3_600);
+        let begun = own["status"]["timeline"][0].clone();
+        own["status"]["timeline"] = json!(vec![begun; attempts]);
+        own["status"]["attempt"] = json!(attempts);
+        own
+    };
+    apply(&mut daemon.writers.remediations, made(1, "Pending"));
+    assert_eq!(daemon.held_up("machine-1-2"), None);
+    apply(&mut daemon.writers.remediations, made(2, "PoweringOff"));
+    let told = daemon.at_power_off("machine-1-2").claim.power_offs_of_host;
+    assert_eq!(told.len(), 2, "the second is under way");
+    apply(&mut daemon.writers.remediations, made(2, "Pending"));
+    let held_up = daemon.held_up("machine-1-2").expect("a third would be a fourth");
     assert_eq!(held_up.reason, Reason::TooManyPowerCycles, "{held_up}");
 }
 

@@ -17,6 +17,7 @@ mod grounds;
 mod holding;
 mod left_to_others;
 mod node_lease;
+mod outstanding;
 mod pending;
 mod power_debt;
 mod powering_off;

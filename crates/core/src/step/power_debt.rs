@@ -23,10 +23,6 @@ const LONGEST_PAUSE: SignedDuration = SignedDuration::from_mins(5);
 /// How long a host may stay off after a power-on before it is begun with anew.
 const TIME_OF_A_POWER_ON: SignedDuration = SignedDuration::from_mins(1);
 
-/// For how long Ironic tries to power a host off that it has begun with: what has stopped baremetal-operator since, such
-/// as a pause, stops no Ironic. Source: `power_state_change_timeout` of metal3's ironic-image, 120 s.
-const LATE_POWER_OFF: SignedDuration = SignedDuration::from_mins(3);
-
 impl Step<'_> {
     /// Goes on once no command of ours may stand any more, or when a read after `limit` did not tell. A host that is
     /// read Off is powered on first, whatever else forbids to go on.
@@ -64,15 +60,13 @@ impl Step<'_> {
                 self.take_back_from_others(&intent);
                 return Err(self.rest_until(after(read.began, self.interval())));
             }
-            (None, PowerState::On)
-                if !self.may_still_be_off() && (!self.only_looks_back() || self.is_on_for_long(&intent)) =>
-            {
-                return self.seen_on(&intent);
+            (None, PowerState::On) if !self.may_still_be_off() => {
+                if !self.only_looks_back() || self.is_on_for_long(&intent) {
+                    return self.seen_on(&intent);
+                }
+                let detail = "the BMC says On, and whether the Node reports on is not known yet";
+                Obstacle::new(Reason::PowerOffNotConfirmed, detail)
             }
-            (None, PowerState::On) if !self.may_still_be_off() => Obstacle::new(
-                Reason::PowerOffNotConfirmed,
-                "the BMC says On, and whether the Node reports on is not known yet",
-            ),
             (None, PowerState::On) => Obstacle::new(
                 Reason::PowerOffNotConfirmed,
                 "the BMC says On, but the power-off may still be carried out",
@@ -293,84 +287,6 @@ impl Step<'_> {
             .checked_div(10)
             .unwrap_or(RECHECK);
         tenth.clamp(FIRST_INTERVAL, RECHECK)
-    }
-
-    /// Whether a command of ours may have been carried out, or not carried out, so that the host is or goes off.
-    pub(super) fn may_still_be_off(&self) -> bool {
-        let Some(intent) = &self.journal.intent else {
-            return false;
-        };
-        if intent.verb.takes_down() && self.nothing_was_sent(intent) {
-            return false;
-        }
-        let sent = self.delivery(intent).since().unwrap_or(intent.journalled);
-        // The only power-off there was is over once Off was seen; else it may come late.
-        let is_done = intent.verb.takes_down()
-            && !self.is_held_by_metal3()
-            && intent.sends == 1
-            && self.was_seen_off(sent);
-        let over = if is_done { Some(sent) } else { self.over_at(intent) };
-        let seen_on = over.and_then(|over| self.right_read_since(over));
-        seen_on.is_none_or(|read| read.power != PowerState::On)
-    }
-
-    /// Whether the BMC has said nothing but On for a while since a command was over, whatever the Node says.
-    fn is_on_for_long(&self, intent: &Intent) -> bool {
-        let over = self.over_at(intent).unwrap_or(Timestamp::MAX);
-        let reads = self.facts.observed.reads.iter().rev();
-        let mut on = reads.take_while(|read| read.began >= over && read.power == PowerState::On);
-        let newest = on.next().map(|read| read.began);
-        let oldest = on.last().map(|read| read.began);
-        let since = newest
-            .zip(oldest)
-            .map(|(newest, oldest)| newest.duration_since(oldest));
-        since.is_some_and(|since| since >= RECHECK)
-    }
-
-    /// From when on a command of ours is not carried out any more. `None`: metal3 may at any time.
-    pub(super) fn over_at(&self, intent: &Intent) -> Option<Timestamp> {
-        match intent.verb {
-            Verb::PowerOn => Some(intent.journalled),
-            Verb::PowerOff if self.is_held_by_metal3() => self.metal3_may_power_off_until(),
-            Verb::PowerOff | Verb::Restart => {
-                let sent = self.delivery(intent).since().unwrap_or(intent.journalled);
-                Some(after(sent, SETTLE))
-            }
-        }
-    }
-
-    /// Whether metal3 was asked in this attempt to power the host off.
-    fn is_held_by_metal3(&self) -> bool {
-        let hold = self.journal.hold.as_ref();
-        hold.is_some_and(|hold| hold.held.is_some())
-    }
-
-    /// Until when metal3 may carry out what our hold has asked for. `None`: the hold stands.
-    fn metal3_may_power_off_until(&self) -> Option<Timestamp> {
-        let released = self.journal.hold.as_ref()?.released?;
-        Some(after(released, LATE_POWER_OFF))
-    }
-
-    fn was_seen_off(&self, since: Timestamp) -> bool {
-        let Some(subject) = &self.journal.subject else {
-            return false;
-        };
-        let is_right = |read: &&PowerRead| proof::another_host(read, subject.at_bmc()).is_none();
-        let reads = self.facts.observed.reads.iter();
-        let mut after_it = reads.filter(|read| read.began >= since).filter(is_right);
-        self.journal.evidence.is_some() || after_it.any(|read| read.power == PowerState::Off)
-    }
-
-    /// Until when a host that is read Off is not powered on: a power-off that was sent may be carried out late.
-    pub(super) fn while_a_power_off_may_come(&self) -> Option<Timestamp> {
-        Some(self.off_long_enough(self.off_since())).filter(|until| *until > self.now)
-    }
-
-    /// Since when every read has said Off.
-    pub(super) fn off_since(&self) -> Timestamp {
-        let reads = self.facts.observed.reads.iter().rev();
-        let off = reads.take_while(|read| read.power == PowerState::Off);
-        off.last().map_or(self.now, |first| first.began)
     }
 
     /// Why the remediation failed, for as long as its host may be off.
