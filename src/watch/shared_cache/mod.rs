@@ -14,13 +14,14 @@ use kube::runtime::watcher::Event;
 use remediator_api::guarded::Guarded;
 use tokio::sync::watch;
 
-use crate::watch::indexed_store::{Change, Indexed, IndexedStore};
+use crate::watch::indexed_store::{Change, Indexed, IndexedStore, Kept, Packer};
 
 /// The writing end of a cache.
 pub(crate) struct SharedCache<K: Indexed> {
     store: IndexedStore<K>,
     /// What there is of a list that has not come to its end.
-    listing: Vec<Arc<Guarded<K>>>,
+    listing: Vec<Kept<K>>,
+    packer: Packer,
     listed: watch::Sender<bool>,
 }
 
@@ -32,6 +33,7 @@ impl<K: Indexed> SharedCache<K> {
         let cache = Self {
             store: store.clone(),
             listing: Vec::new(),
+            packer: Packer::default(),
             listed,
         };
         (store, cache)
@@ -46,7 +48,7 @@ impl<K: Indexed> SharedCache<K> {
                 return Vec::new();
             }
             Event::InitApply(object) => {
-                self.listing.push(Arc::new(object));
+                self.listing.push(self.packer.keep(&Arc::new(object)));
                 return Vec::new();
             }
             Event::Apply(_) | Event::Delete(_) | Event::InitDone => {}
@@ -54,7 +56,11 @@ impl<K: Indexed> SharedCache<K> {
         let is_list = matches!(event, Event::InitDone);
         let mut content = self.store.write();
         let news = match event {
-            Event::Apply(object) => content.apply(Arc::new(object)).into_iter().collect(),
+            Event::Apply(object) => {
+                let object = Arc::new(object);
+                let kept = self.packer.keep(&object);
+                content.apply(object, kept).into_iter().collect()
+            }
             Event::Delete(object) => vec![content.delete(Arc::new(object))],
             Event::InitDone | Event::Init | Event::InitApply(_) => {
                 content.replace(std::mem::take(&mut self.listing))

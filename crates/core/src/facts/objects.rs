@@ -1,6 +1,7 @@
 //! What we read of Machines and Nodes.
 
 use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
 
 use crate::after;
 use crate::health::target::MachineState;
@@ -125,7 +126,7 @@ impl OutOfService {
 }
 
 /// One Node condition.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeCondition {
     /// Type.
     pub kind: String,

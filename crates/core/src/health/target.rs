@@ -1,6 +1,7 @@
 //! What is known of one Machine, its Node and its Cluster when a health check judges it.
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use super::selector::Labels;
 use super::verdict::Unknown;
@@ -69,7 +70,7 @@ pub enum NodeState {
 }
 
 /// A condition that is True or not.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Readiness {
     /// False, Unknown or absent.
     #[default]
