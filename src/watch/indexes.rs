@@ -20,7 +20,7 @@ use remediator_core::journal::{Journal, Subject};
 use remediator_core::machine_api::MachineApi;
 use remediator_core::phase::{Phase, Reason};
 
-use crate::watch::indexed_store::{Indexed, NoKey, text_of};
+use crate::watch::indexed_store::{Indexed, NoKey};
 
 /// By what Nodes are found.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -154,14 +154,6 @@ impl Indexed for Node {
             (Ok(_), Err(_)) | (Err(_), Ok(_)) => true,
         }
     }
-
-    fn packed(object: &Self) -> Option<Vec<u8>> {
-        text_of(object, object)
-    }
-
-    fn unpacked(text: &[u8]) -> Option<Self> {
-        serde_json::from_slice(text).ok()
-    }
 }
 
 /// What says whose Node it is.
@@ -207,16 +199,6 @@ impl Indexed for Machine {
         }
         found
     }
-
-    fn packed(object: &Self) -> Option<Vec<u8>> {
-        text_of(object, &(object, &object.spec.cluster_api))
-    }
-
-    fn unpacked(text: &[u8]) -> Option<Self> {
-        let (mut machine, cluster_api): (Self, _) = serde_json::from_slice(text).ok()?;
-        machine.spec.cluster_api = cluster_api;
-        Some(machine)
-    }
 }
 
 impl Indexed for BMCEndpoint {
@@ -245,14 +227,6 @@ impl Indexed for BMCEndpoint {
             .and_then(|uuid| SystemUuid::parse(uuid).ok());
         found.extend(proven.map(|uuid| EndpointIndex::Proven(uuid.in_either_order())));
         found
-    }
-
-    fn packed(object: &Self) -> Option<Vec<u8>> {
-        text_of(object, object)
-    }
-
-    fn unpacked(text: &[u8]) -> Option<Self> {
-        serde_json::from_slice(text).ok()
     }
 }
 

@@ -15,7 +15,6 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
     plural = "bmcendpoints",
     namespaced,
     status = "BMCEndpointStatus",
-    derive = "PartialEq",
     shortname = "bmce",
     category = "remediation",
     doc = "BMCEndpoint says where the BMC of one Machine or Node is, for clusters without metal3.",

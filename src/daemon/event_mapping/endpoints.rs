@@ -30,12 +30,11 @@ pub(crate) fn neighbours(
         });
         hosts.collect::<Vec<_>>()
     };
-    let object = change.object();
-    let namespace = object.namespace();
+    let namespace = change.object.namespace();
     let mut found = Vec::new();
-    let before = change.before().map(|before| hosts(&before));
-    if before.is_none() || before != change.now().map(|now| hosts(&now)) {
-        found = endpoints.by_any(change.versions().flat_map(|version| hosts(&version)));
+    let before = change.before.as_deref().map(hosts);
+    if before.is_none() || before != change.now().map(hosts) {
+        found = endpoints.by_any(change.versions().flat_map(hosts));
         found.retain(|one| one.namespace() == namespace);
     }
     let reached = reached_otherwise(change).into_iter();
@@ -44,7 +43,7 @@ pub(crate) fn neighbours(
     found.extend(endpoints.by_any(of_reached));
     let others = found
         .iter()
-        .filter(|one| one.name_any() != object.name_any() || one.namespace() != namespace);
+        .filter(|one| one.name_any() != change.object.name_any() || one.namespace() != namespace);
     others.map(|one| ObjectKey::of(one.as_ref())).collect()
 }
 
@@ -59,7 +58,7 @@ pub(crate) fn of_endpoint(caches: &Caches, change: &Change<BMCEndpoint>) -> Reme
 }
 
 fn of_namespace(caches: &Caches, change: &Change<BMCEndpoint>, reaches_the_same: bool) -> Remediations {
-    let namespace = change.object().namespace();
+    let namespace = change.object.namespace();
     if change.versions().any(|version| version.0.is_err()) {
         return active(&active_in(caches, namespace), |_| true);
     }
@@ -67,13 +66,12 @@ fn of_namespace(caches: &Caches, change: &Change<BMCEndpoint>, reaches_the_same:
         let endpoint = version.and_then(|version| version.0.as_ref().ok());
         endpoint.map(|endpoint| endpoint.spec.clone())
     };
-    let (before, now) = (change.before(), change.now());
-    if now.is_some() && reaches_the_same && spec(before.as_deref()) == spec(now.as_deref()) {
+    if !change.is_gone && reaches_the_same && spec(change.before.as_deref()) == spec(change.now()) {
         return Vec::new();
     }
     let namespace = namespace.unwrap_or_default();
     let (mut machines, mut of_nodes) = (Vec::new(), Vec::new());
-    for spec in change.versions().filter_map(|version| spec(Some(&version))) {
+    for spec in change.versions().filter_map(|version| spec(Some(version))) {
         machines.extend(spec.machine_name);
         let Some(node) = spec.node_name else { continue };
         let referring = caches.machines_by(&MachineIndex::Node(node.clone()));
@@ -104,10 +102,7 @@ fn reached_otherwise(change: &Change<BMCEndpoint>) -> BTreeSet<SystemUuid> {
         });
         reached.collect()
     };
-    let (before, now) = (
-        reached(change.before().as_deref()),
-        reached(change.now().as_deref()),
-    );
+    let (before, now) = (reached(change.before.as_deref()), reached(change.now()));
     before.symmetric_difference(&now).cloned().collect()
 }
 

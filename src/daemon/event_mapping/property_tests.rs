@@ -285,11 +285,11 @@ proptest! {
     fn a_machine_concerns_whom_a_scan_finds(objects in any_objects(), machine in any_machine()) {
         let (caches, mut writers) = cached(objects);
         for change in apply(&mut writers.openshift, machine) {
-            let (namespace, name) = (change.object().namespace(), change.object().name_any());
+            let (namespace, name) = (change.object.namespace(), change.object.name_any());
             let expected = scan(&caches, |one| {
                 one.namespace() == namespace && machine_name(&caches, one).as_deref() == Some(&name)
             });
-            prop_assert_eq!(set(&of_machine(&caches)(change.object())), expected);
+            prop_assert_eq!(set(&of_machine(&caches)(change.object)), expected);
         }
     }
 
@@ -312,7 +312,7 @@ proptest! {
             prop_assert!(found.is_subset(&awaiting), "{found:?} {awaiting:?}");
             if changed.identity_changed {
                 let concerned = scan(&caches, |one| {
-                    change.versions().any(|node| may_be_its(&caches, one, &node))
+                    change.versions().any(|node| may_be_its(&caches, one, node))
                 });
                 prop_assert!(concerned.is_subset(&found), "{concerned:?} {found:?}");
             } else {
@@ -342,7 +342,7 @@ proptest! {
             let active = scan(&caches, |_| true);
             let changed: Found = changed.filter(|key| active.contains(key)).collect();
             prop_assert!(changed.is_subset(&found), "{changed:?} {found:?}");
-            let own = (change.object().namespace(), change.object().name_any());
+            let own = (change.object.namespace(), change.object.name_any());
             let told = neighbours(&caches.endpoints, &change);
             let told: BTreeSet<_> = told.into_iter().map(|one| (one.namespace, one.name)).collect();
             for other in twins_before.symmetric_difference(&twins(&caches)) {

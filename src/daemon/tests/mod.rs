@@ -94,9 +94,9 @@ impl Daemon {
     async fn machine(&mut self, what: &str, machine: Value, names: &[&str]) {
         let before = self.caches.visits();
         for change in apply(&mut self.writers.openshift, machine) {
-            let enqueued = of_machine(&self.caches)(change.object());
+            let enqueued = of_machine(&self.caches)(Arc::clone(&change.object));
             assert_eq!(named(&enqueued), names, "{what}");
-            let _ = annotation::reconcile(change.object(), Arc::clone(&self.parts.intakes)).await;
+            let _ = annotation::reconcile(change.object, Arc::clone(&self.parts.intakes)).await;
         }
         self.count(what, before, names.len());
     }
@@ -109,10 +109,9 @@ impl Daemon {
             apply(&mut self.writers.remediations, remediation)
         };
         for change in news {
-            let object = change.object();
-            let readable = object.0.as_ref().unwrap();
+            let readable = change.object.0.as_ref().unwrap();
             assert!(machine_name(&self.caches, readable).is_some());
-            let enqueued = of_other(&self.caches)(object);
+            let enqueued = of_other(&self.caches)(change.object);
             assert_eq!(named(&enqueued), names, "{what}");
         }
         self.count(what, before, names.len());

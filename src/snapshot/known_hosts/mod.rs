@@ -145,17 +145,17 @@ impl Counted {
         let mut concerned = Concerned::new();
         for change in come(&mut self.endpoints) {
             for endpoint in change.versions() {
-                of_endpoint(&endpoint, caches, &mut concerned);
+                of_endpoint(endpoint, caches, &mut concerned);
             }
         }
         for change in self.machines.iter_mut().flat_map(come) {
             for machine in change.versions() {
-                of_machine(&machine, &mut concerned);
+                of_machine(machine, &mut concerned);
             }
         }
         for (of, one) in &mut self.clusters {
             for change in come(&mut one.changes) {
-                let name = change.object().name_any();
+                let name = change.object.name_any();
                 for (_, machine) in caches.machines_by(&MachineIndex::Node(name.clone())) {
                     of_machine(&machine, &mut concerned);
                 }

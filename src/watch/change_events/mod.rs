@@ -34,14 +34,13 @@ pub(crate) trait Judged: Indexed {
 /// workload cluster.
 pub(crate) fn publish<K: Judged>(changes: &ChangeSender, namespace: Option<&str>, news: &[Change<K>]) {
     for change in news {
-        let versions = change.before().zip(change.now());
-        if versions.is_some_and(|(before, now)| is_same(&before, &now)) {
+        let versions = change.before.as_deref().zip(change.now());
+        if versions.is_some_and(|(before, now)| is_same(before, now)) {
             continue;
         }
-        let object = change.object();
         let namespace = namespace.map(ToOwned::to_owned);
-        let namespace = namespace.or_else(|| object.namespace());
-        let name = || MhcChange::Node(object.name_any());
+        let namespace = namespace.or_else(|| change.object.namespace());
+        let name = || MhcChange::Node(change.object.name_any());
         let whom = namespace.map_or_else(name, MhcChange::Namespace);
         if changes.send(whom).is_err() {
             tracing::debug!("the health checker has ended; nobody is told");

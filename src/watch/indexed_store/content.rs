@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures::channel::mpsc::UnboundedSender;
 use kube::Resource;
 
-use super::{Change, Indexed, Kept, Object};
+use super::{Change, Indexed, Object};
 
 /// Namespace and name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -46,7 +46,7 @@ impl ObjectKey {
 
 /// All objects, and by which keys they are found.
 pub(in crate::watch) struct Content<K: Indexed> {
-    pub(super) objects: BTreeMap<Arc<ObjectKey>, Kept<K>>,
+    pub(super) objects: BTreeMap<Arc<ObjectKey>, Object<K>>,
     /// By a number for the key, which is shorter than it; what is found has its keys compared.
     index: BTreeSet<(u64, Arc<ObjectKey>)>,
     /// How many objects have the key of a number.
@@ -84,8 +84,8 @@ impl<K: Indexed> Content<K> {
         numbered
             .filter_map(|(_, name)| self.objects.get(name))
             .inspect(|_| self.visited(1))
-            .map(Kept::object)
             .filter(|object| K::keys(object).contains(key))
+            .map(Arc::clone)
     }
 
     pub(super) fn count(&self, key: &K::Key) -> usize {
@@ -103,14 +103,13 @@ impl<K: Indexed> Content<K> {
         self.visits.fetch_add(objects, Ordering::Relaxed);
     }
 
-    /// Takes an object as it is kept; answers what it was before, and whether it is news.
-    fn insert(&mut self, object: &Object<K>, kept: Kept<K>) -> (Option<Kept<K>>, bool) {
+    fn insert(&mut self, object: &Object<K>) -> Option<Object<K>> {
         let key = ObjectKey::of(object.as_ref());
         // What is no news is found by the same keys.
         if let Some(stored) = self.objects.get_mut(&key)
-            && !K::is_news(&stored.object(), object)
+            && !K::is_news(stored, object)
         {
-            return (Some(std::mem::replace(stored, kept)), false);
+            return Some(std::mem::replace(stored, Arc::clone(object)));
         }
         let key = Arc::new(key);
         let before = self.remove(&key);
@@ -124,13 +123,13 @@ impl<K: Indexed> Content<K> {
         if object.0.is_err() {
             self.unreadable.insert(Arc::clone(&key));
         }
-        self.objects.insert(key, kept);
-        (before, true)
+        self.objects.insert(key, Arc::clone(object));
+        before
     }
 
-    fn remove(&mut self, key: &Arc<ObjectKey>) -> Option<Kept<K>> {
+    fn remove(&mut self, key: &Arc<ObjectKey>) -> Option<Object<K>> {
         let before = self.objects.remove(key)?;
-        for of in K::keys(&before.object()) {
+        for of in K::keys(&before) {
             let number = number(&of);
             if self.index.remove(&(number, Arc::clone(key)))
                 && let Some(count) = self.counts.get_mut(&number)
@@ -145,52 +144,37 @@ impl<K: Indexed> Content<K> {
         Some(before)
     }
 
-    /// Takes an object, and how it is kept; answers what changed, if that is news. Who hears of it at once need not unpack it.
-    pub(in crate::watch) fn apply(&mut self, object: Object<K>, kept: Kept<K>) -> Option<Change<K>> {
-        let (before, is_news) = self.insert(&object, kept);
-        is_news.then(|| Change {
-            object: Kept::Whole(object),
-            before: before.map(|before| Kept::Whole(before.object())),
-            is_gone: false,
-        })
+    /// Takes an object; answers what changed, if that is news.
+    pub(in crate::watch) fn apply(&mut self, object: Object<K>) -> Option<Change<K>> {
+        let before = self.insert(&object);
+        change(object, before)
     }
 
     pub(in crate::watch) fn delete(&mut self, object: Object<K>) -> Change<K> {
         let before = self.remove(&Arc::new(ObjectKey::of(object.as_ref())));
         Change {
-            object: Kept::Whole(object),
+            object,
             before,
             is_gone: true,
         }
     }
 
     /// Replaces all by a new list; answers what of it is news, and what is gone.
-    pub(in crate::watch) fn replace(&mut self, listed: Vec<Kept<K>>) -> Vec<Change<K>> {
+    pub(in crate::watch) fn replace(&mut self, listed: Vec<Object<K>>) -> Vec<Change<K>> {
         self.index.clear();
         self.counts.clear();
         self.unreadable.clear();
         let mut before = std::mem::take(&mut self.objects);
         let mut news = Vec::new();
-        for kept in listed {
-            let object = kept.object();
+        for object in listed {
             let known = before.remove(&ObjectKey::of(object.as_ref()));
             // A list that was continued on another version may have an object twice.
-            let (twice, _) = self.insert(&object, kept.clone());
-            let known = known.or(twice);
-            if known
-                .as_ref()
-                .is_none_or(|known| K::is_news(&known.object(), &object))
-            {
-                news.push(Change {
-                    object: kept,
-                    before: known,
-                    is_gone: false,
-                });
-            }
+            let twice = self.insert(&object);
+            news.extend(change(object, known.or(twice)));
         }
-        news.extend(before.into_values().map(|kept| Change {
-            before: Some(kept.clone()),
-            object: kept,
+        news.extend(before.into_values().map(|object| Change {
+            before: Some(Arc::clone(&object)),
+            object,
             is_gone: true,
         }));
         news
@@ -207,4 +191,13 @@ impl<K: Indexed> Content<K> {
             }
         }
     }
+}
+
+fn change<K: Indexed>(object: Object<K>, before: Option<Object<K>>) -> Option<Change<K>> {
+    let is_news = before.as_ref().is_none_or(|before| K::is_news(before, &object));
+    is_news.then_some(Change {
+        object,
+        before,
+        is_gone: false,
+    })
 }

@@ -5,7 +5,6 @@
 //! an object could be the one that is looked for, and unknown has to stop, both are read.
 
 mod content;
-mod kept;
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -22,8 +21,6 @@ use tokio::sync::watch::error::RecvError;
 
 use self::content::Content;
 pub(crate) use self::content::ObjectKey;
-pub(in crate::watch) use self::kept::Packer;
-pub(crate) use self::kept::{Kept, text_of};
 
 /// A kind whose objects are found by keys.
 pub(crate) trait Indexed: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static {
@@ -37,18 +34,6 @@ pub(crate) trait Indexed: Resource<DynamicType = ()> + Clone + Debug + Send + Sy
     fn is_news(before: &Guarded<Self>, now: &Guarded<Self>) -> bool {
         let _ = (before, now);
         true
-    }
-
-    /// The text from which [`Self::unpacked`] reads an object, where caches keep that instead: see [`text_of`].
-    fn packed(object: &Self) -> Option<Vec<u8>> {
-        let _ = object;
-        None
-    }
-
-    /// The object that was packed so.
-    fn unpacked(text: &[u8]) -> Option<Self> {
-        let _ = text;
-        None
     }
 }
 
@@ -75,42 +60,34 @@ impl<K: Indexed> Clone for IndexedStore<K> {
 }
 
 /// One change of a cache.
-#[derive(Clone, Debug)]
-pub(crate) struct Change<K: Indexed> {
-    object: Kept<K>,
-    before: Option<Kept<K>>,
+#[derive(Debug)]
+pub(crate) struct Change<K> {
+    /// The object as it is now, or as it was last known where it is gone.
+    pub(crate) object: Object<K>,
+    /// As it was known before; nothing where it has come.
+    pub(crate) before: Option<Object<K>>,
     pub(crate) is_gone: bool,
 }
 
-impl<K: Indexed> Change<K> {
-    /// A change to this, from what was known before.
-    #[cfg(test)]
-    pub(crate) fn between(before: Option<Object<K>>, now: Object<K>, is_gone: bool) -> Self {
+impl<K> Clone for Change<K> {
+    fn clone(&self) -> Self {
         Self {
-            object: Kept::Whole(now),
-            before: before.map(Kept::Whole),
-            is_gone,
+            object: Arc::clone(&self.object),
+            before: self.before.clone(),
+            is_gone: self.is_gone,
         }
     }
+}
 
-    /// The object as it is now, or as it was last known where it is gone.
-    pub(crate) fn object(&self) -> Object<K> {
-        self.object.object()
-    }
-
-    /// As it was known before; nothing where it has come.
-    pub(crate) fn before(&self) -> Option<Object<K>> {
-        self.before.as_ref().map(Kept::object)
-    }
-
+impl<K> Change<K> {
     /// The object as it is now, if it is there.
-    pub(crate) fn now(&self) -> Option<Object<K>> {
-        (!self.is_gone).then(|| self.object())
+    pub(crate) fn now(&self) -> Option<&Guarded<K>> {
+        (!self.is_gone).then_some(self.object.as_ref())
     }
 
     /// The object as it was before and as it is now, as far as it was and is there.
-    pub(crate) fn versions(&self) -> impl Iterator<Item = Object<K>> {
-        self.before().into_iter().chain([self.object()])
+    pub(crate) fn versions(&self) -> impl Iterator<Item = &Guarded<K>> {
+        self.before.as_deref().into_iter().chain([self.object.as_ref()])
     }
 }
 
@@ -134,7 +111,7 @@ impl<K: Indexed> IndexedStore<K> {
     /// The same by its key.
     pub(crate) fn of_key(&self, key: &ObjectKey) -> Option<Object<K>> {
         let content = self.content();
-        let found = content.objects.get(key).map(Kept::object);
+        let found = content.objects.get(key).cloned();
         content.visited(usize::from(found.is_some()));
         found
     }
@@ -174,7 +151,7 @@ impl<K: Indexed> IndexedStore<K> {
     pub(crate) fn unreadable(&self) -> Vec<Object<K>> {
         let content = self.content();
         let unreadable = content.unreadable.iter();
-        content.visit(unreadable.filter_map(|key| content.objects.get(key).map(Kept::object)))
+        content.visit(unreadable.filter_map(|key| content.objects.get(key).cloned()))
     }
 
     /// Those of them in a namespace.
@@ -182,7 +159,7 @@ impl<K: Indexed> IndexedStore<K> {
         let content = self.content();
         let unreadable = content.unreadable.range(ObjectKey::new(Some(namespace), "")..);
         let unreadable = unreadable.take_while(|key| key.namespace.as_deref() == Some(namespace));
-        content.visit(unreadable.filter_map(|key| content.objects.get(key).map(Kept::object)))
+        content.visit(unreadable.filter_map(|key| content.objects.get(key).cloned()))
     }
 
     /// The objects of a namespace, also those that cannot be read.
@@ -190,13 +167,13 @@ impl<K: Indexed> IndexedStore<K> {
         let content = self.content();
         let objects = content.objects.range(ObjectKey::new(namespace, "")..);
         let objects = objects.take_while(|(key, _)| key.namespace.as_deref() == namespace);
-        content.visit(objects.map(|(_, kept)| kept.object()))
+        content.visit(objects.map(|(_, object)| Arc::clone(object)))
     }
 
     /// All objects: never for each event or host.
     pub(crate) fn all(&self) -> Vec<Object<K>> {
         let content = self.content();
-        content.visit(content.objects.values().map(Kept::object))
+        content.visit(content.objects.values().cloned())
     }
 
     /// The keys of all objects.
@@ -231,7 +208,7 @@ impl<K: Indexed> IndexedStore<K> {
     /// All that is there, and every change from now on. The channel has no bound: a slow reader must not hold up
     /// the cache, and what is queued are references.
     pub(crate) fn subscribe(&self) -> Changed<K> {
-        let object: fn(Change<K>) -> Object<K> = |change| change.object();
+        let object: fn(Change<K>) -> Object<K> = |change| change.object;
         self.subscribe_to_changes().map(object)
     }
 
@@ -239,10 +216,9 @@ impl<K: Indexed> IndexedStore<K> {
     pub(crate) fn subscribe_to_changes(&self) -> UnboundedReceiver<Change<K>> {
         let (subscriber, changed) = mpsc::unbounded();
         let mut content = self.write();
-        content.visited(content.objects.len());
-        for kept in content.objects.values() {
+        for object in content.visit(content.objects.values().cloned()) {
             let come = Change {
-                object: kept.clone(),
+                object,
                 before: None,
                 is_gone: false,
             };

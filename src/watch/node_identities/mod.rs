@@ -25,15 +25,14 @@ pub(crate) struct ChangedNode {
 
 impl ChangedNode {
     pub(crate) fn of(change: &Change<Node>) -> Self {
-        let is_as_before = match (change.before(), change.now()) {
-            (Some(before), Some(now)) => is_of_same(&before, &now),
+        let is_as_before = match (&change.before, change.now()) {
+            (Some(before), Some(now)) => is_of_same(before, now),
             (Some(_) | None, _) => false,
         };
-        let versions = change.versions();
         Self {
-            name: change.object().name_any(),
+            name: change.object.name_any(),
             identity_changed: !is_as_before,
-            identity: versions.flat_map(|version| indexes::identity(&version)).collect(),
+            identity: change.versions().flat_map(indexes::identity).collect(),
         }
     }
 }

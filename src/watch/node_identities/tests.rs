@@ -14,7 +14,11 @@ fn node(change: impl FnOnce(&mut Value)) -> Arc<Guarded<Node>> {
 }
 
 fn is_news(before: Option<Arc<Guarded<Node>>>, object: Arc<Guarded<Node>>, is_gone: bool) -> bool {
-    let change = Change::between(before, object, is_gone);
+    let change = Change {
+        object,
+        before,
+        is_gone,
+    };
     ChangedNode::of(&change).identity_changed
 }
 
@@ -48,7 +52,11 @@ fn what_says_whose_node_it_is_is_news_and_the_rest_is_not() {
 #[test]
 fn whose_node_it_was_is_kept_with_whose_it_is() {
     let with = |id: &str| node(|node| node["spec"] = json!({"providerID": id}));
-    let change = Change::between(Some(with("before")), with("now"), false);
+    let change = Change {
+        object: with("now"),
+        before: Some(with("before")),
+        is_gone: false,
+    };
     let identity = ChangedNode::of(&change).identity;
     for id in ["before", "now"] {
         assert!(identity.contains(&NodeIndex::ProviderId(id.to_owned())), "{id}");

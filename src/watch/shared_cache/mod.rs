@@ -14,14 +14,13 @@ use kube::runtime::watcher::Event;
 use remediator_api::guarded::Guarded;
 use tokio::sync::watch;
 
-use crate::watch::indexed_store::{Change, Indexed, IndexedStore, Kept, Packer};
+use crate::watch::indexed_store::{Change, Indexed, IndexedStore};
 
 /// The writing end of a cache.
 pub(crate) struct SharedCache<K: Indexed> {
     store: IndexedStore<K>,
     /// What there is of a list that has not come to its end.
-    listing: Vec<Kept<K>>,
-    packer: Packer,
+    listing: Vec<Arc<Guarded<K>>>,
     listed: watch::Sender<bool>,
 }
 
@@ -33,7 +32,6 @@ impl<K: Indexed> SharedCache<K> {
         let cache = Self {
             store: store.clone(),
             listing: Vec::new(),
-            packer: Packer::default(),
             listed,
         };
         (store, cache)
@@ -48,7 +46,7 @@ impl<K: Indexed> SharedCache<K> {
                 return Vec::new();
             }
             Event::InitApply(object) => {
-                self.listing.push(self.packer.keep(&Arc::new(object)));
+                self.listing.push(Arc::new(object));
                 return Vec::new();
             }
             Event::Apply(_) | Event::Delete(_) | Event::InitDone => {}
@@ -56,11 +54,7 @@ impl<K: Indexed> SharedCache<K> {
         let is_list = matches!(event, Event::InitDone);
         let mut content = self.store.write();
         let news = match event {
-            Event::Apply(object) => {
-                let object = Arc::new(object);
-                let kept = self.packer.keep(&object);
-                content.apply(object, kept).into_iter().collect()
-            }
+            Event::Apply(object) => content.apply(Arc::new(object)).into_iter().collect(),
             Event::Delete(object) => vec![content.delete(Arc::new(object))],
             Event::InitDone | Event::Init | Event::InitApply(_) => {
                 content.replace(std::mem::take(&mut self.listing))

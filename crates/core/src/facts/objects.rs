@@ -1,7 +1,6 @@
 //! What we read of Machines and Nodes.
 
 use jiff::{SignedDuration, Timestamp};
-use serde::{Deserialize, Serialize};
 
 use crate::after;
 use crate::health::target::MachineState;
@@ -126,7 +125,7 @@ impl OutOfService {
 }
 
 /// One Node condition.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeCondition {
     /// Type.
     pub kind: String,

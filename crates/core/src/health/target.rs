@@ -1,7 +1,6 @@
 //! What is known of one Machine, its Node and its Cluster when a health check judges it.
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 
 use super::selector::Labels;
 use super::verdict::Unknown;
@@ -70,7 +69,7 @@ pub enum NodeState {
 }
 
 /// A condition that is True or not.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Readiness {
     /// False, Unknown or absent.
     #[default]

@@ -15,8 +15,9 @@ use serde::Serialize;
 /// Kubernetes supports 5,000 of them (kubernetes.io, "Considerations for large clusters").
 const MOST: usize = 32 * 1024 * 1024;
 
-/// What a Node takes besides its fields.
+/// What a Node takes besides its fields, and each of its addresses.
 const NODE: usize = 512;
+const ADDRESS: usize = 32;
 
 /// The Nodes of one cluster, weighed as they are kept.
 #[derive(Debug, Default)]
@@ -55,7 +56,7 @@ impl Load {
 /// As long as it is as JSON.
 fn weight(node: &Guarded<Node>) -> usize {
     let of_node = match &node.0 {
-        Ok(node) => length(node),
+        Ok(node) => length(node).saturating_add(ADDRESS.saturating_mul(node.status.internal_ips.len())),
         Err(unreadable) => length(&unreadable.metadata)
             .saturating_add(length(&unreadable.conditions))
             .saturating_add(length(&unreadable.object))

@@ -14,7 +14,6 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 
 use super::super::guarded::{Guarded, Unreadable};
 use super::{Machine, MachineHealthCheck};
@@ -23,7 +22,7 @@ use remediator_core::health::target::Readiness;
 use remediator_core::machine_api::MachineApi;
 
 /// A version of `cluster.x-k8s.io`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Version {
     /// Up to Cluster API 1.10 the newest.
     V1Beta1,

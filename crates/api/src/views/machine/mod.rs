@@ -16,13 +16,12 @@ use remediator_core::machine_api::MachineApi;
 use remediator_core::metal3::{BareMetalHostHints, HostReference, host_reference};
 
 /// What is read of the spec.
-#[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(CustomResource, Clone, Debug, Default, Serialize, Deserialize)]
 #[kube(
     group = "machine.openshift.io",
     version = "v1beta1",
     kind = "Machine",
     plural = "machines",
-    derive = "PartialEq",
     namespaced,
     status = "MachineStatus",
     schema = "disabled"
@@ -34,13 +33,13 @@ pub struct MachineSpec {
     /// Who provides the host.
     #[serde(rename = "providerSpec")]
     pub provider_spec: Option<ProviderSpec>,
-    /// What only a Machine of Cluster API has; such a one is read by [`super::cluster_api`]. No field of this form.
+    /// What only a Machine of Cluster API has; such a one is read by [`super::cluster_api`].
     #[serde(skip)]
     pub cluster_api: Option<ClusterApiMachine>,
 }
 
 /// What a Machine of Cluster API has besides.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterApiMachine {
     /// The version that it was read in.
     pub version: Version,
@@ -63,7 +62,7 @@ pub struct ClusterApiMachine {
 }
 
 /// What the condition HealthCheckSucceeded says; read to write it only when it says something else.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SaidOfHealth {
     /// `True`, `False` or `Unknown`.
     pub status: String,
@@ -74,7 +73,7 @@ pub struct SaidOfHealth {
 }
 
 /// The object of an infrastructure provider. v1beta1 has an ObjectReference, v1beta2 `apiGroup`, `kind` and `name`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Infrastructure {
     /// Kind.
@@ -84,14 +83,14 @@ pub struct Infrastructure {
 }
 
 /// Who provides a host.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ProviderSpec {
     /// The provider's own object.
     pub value: Option<ProviderValue>,
 }
 
 /// The type of a provider's own object.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ProviderValue {
     /// Its kind.
     #[serde(default)]
@@ -99,7 +98,7 @@ pub struct ProviderValue {
 }
 
 /// What is read of the status.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineStatus {
     /// `Provisioning`, `Provisioned`, `Running`, `Deleting` or `Failed`.
@@ -114,7 +113,7 @@ pub struct MachineStatus {
 }
 
 /// A reference to a Node. The UID is not read: it goes stale when the Node registers again.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct NodeReference {
     /// Name of the Node.
     pub name: Option<String>,

@@ -63,7 +63,7 @@ pub struct NodeStatusView {
     /// What the kubelet says of its system.
     pub node_info: NodeInfoView,
     /// Those of the addresses that are of type InternalIP.
-    #[serde(rename = "addresses", with = "internal_ips")]
+    #[serde(rename = "addresses", deserialize_with = "internal_ips", skip_serializing)]
     pub internal_ips: Vec<IpAddr>,
 }
 
@@ -79,34 +79,17 @@ fn taints<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Taint>, D::E
     Ok(taints)
 }
 
-/// The IP addresses of the list. A kubelet writes it, and what is no IP address is nobody's.
-mod internal_ips {
-    use std::borrow::Cow;
-    use std::net::IpAddr;
-
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    const INTERNAL: &str = "InternalIP";
-
-    #[derive(Serialize, Deserialize)]
+/// Takes the IP addresses out of the list. A kubelet writes it, and what is no IP address is nobody's.
+fn internal_ips<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<IpAddr>, D::Error> {
+    #[derive(Deserialize)]
     struct AddressView {
         #[serde(rename = "type")]
-        kind: Cow<'static, str>,
+        kind: String,
         address: String,
     }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<IpAddr>, D::Error> {
-        let addresses = Option::<Vec<AddressView>>::deserialize(deserializer)?.unwrap_or_default();
-        let internal = addresses.into_iter().filter(|one| one.kind == INTERNAL);
-        Ok(internal.filter_map(|one| one.address.parse().ok()).collect())
-    }
-
-    pub(super) fn serialize<S: Serializer>(addresses: &[IpAddr], serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(addresses.iter().map(|address| AddressView {
-            kind: Cow::Borrowed(INTERNAL),
-            address: address.to_string(),
-        }))
-    }
+    let addresses = Option::<Vec<AddressView>>::deserialize(deserializer)?.unwrap_or_default();
+    let internal = addresses.into_iter().filter(|one| one.kind == "InternalIP");
+    Ok(internal.filter_map(|one| one.address.parse().ok()).collect())
 }
 
 /// Types and statuses of conditions that every Node has: they are not kept for each.
