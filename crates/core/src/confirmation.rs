@@ -19,7 +19,7 @@ pub const LONGEST_REASON: usize = 512;
 pub const LONGEST_NAME: usize = 512;
 
 /// Whom a person is asked about, as it is journalled: a word is about this host and no other.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Hash)]
 #[serde(rename_all = "camelCase")]
 pub struct Asked {
     /// Name of the Node whose workloads would be released.
@@ -37,7 +37,7 @@ pub struct Asked {
 }
 
 /// What a person says of a host: that it is off.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Hash)]
 pub struct Word {
     /// The Node on that host.
     #[serde(default)]
@@ -55,7 +55,7 @@ pub struct Word {
 
 /// A word as it was read live, and since when the API server lets only those say it who have the right to, with their
 /// own name. An error says what is missing for that.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub struct LiveWord {
     /// The word.
     pub word: crate::facts::Lookup<Word>,
@@ -64,7 +64,7 @@ pub struct LiveWord {
 }
 
 /// A word that was acted on, as it is journalled.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Hash)]
 #[serde(rename_all = "camelCase")]
 pub struct Confirmation {
     /// Who, why and when.

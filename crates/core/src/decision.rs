@@ -8,7 +8,7 @@ use super::metal3::HoldWrite;
 use super::node_lease::LeaseWrite;
 
 /// The answer of one step.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct Decision {
     /// The journal as it must stand before the act. Written by compare-and-swap when it differs.
     pub journal: Journal,
@@ -19,7 +19,7 @@ pub struct Decision {
 }
 
 /// The one thing to do next. Closed: the shell can do nothing else.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub enum Act {
     /// Looks at the world.
     Observe(Observation),
@@ -28,7 +28,7 @@ pub enum Act {
 }
 
 /// Reads that change nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Observation {
     /// Ask the BMC for identity and power state.
     Power,
@@ -47,7 +47,7 @@ pub enum Observation {
 }
 
 /// Changes of the world. Each is safe to find done, half done or not done by a successor.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub enum Effect {
     /// Put our finalizer on the remediation, so that it cannot vanish while the host is off.
     AddFinalizer,
@@ -133,7 +133,7 @@ pub enum Effect {
 }
 
 /// A BareMetalHost that we hold.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HeldHost {
     /// Name.
     pub name: String,
@@ -144,7 +144,7 @@ pub struct HeldHost {
 }
 
 /// A write to a BareMetalHost that metal3 answers.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HoldOn {
     /// Which.
     pub host: HeldHost,
@@ -157,7 +157,7 @@ pub struct HoldOn {
 }
 
 /// A write to a Machine, on what was read of it live.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct OfMachine {
     /// Its API.
     pub api: MachineApi,

@@ -24,7 +24,7 @@ const NEITHER_FOR: SignedDuration = SignedDuration::from_mins(1);
 const OWN_FAILURE: u32 = 3;
 
 /// Observations of one remediation.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub struct Observed {
     /// Since when this process looks after the remediation.
     pub taken_up: Option<Timestamp>,
@@ -65,7 +65,7 @@ pub struct Observed {
 }
 
 /// Which intent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct IntentKey {
     /// Verb.
     pub verb: Verb,
@@ -80,7 +80,7 @@ pub struct IntentKey {
 }
 
 /// What a BMC said about its host, in one answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PowerRead {
     /// When the request was begun.
     pub began: Timestamp,
@@ -112,7 +112,7 @@ pub struct PowerRead {
 }
 
 /// Something that was read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Reading<T> {
     /// When the request was begun.
     pub began: Timestamp,
@@ -121,7 +121,7 @@ pub struct Reading<T> {
 }
 
 /// Reads that failed in a row.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ReadFailure {
     /// How many.
     pub consecutive: u32,
@@ -142,7 +142,7 @@ impl ReadFailure {
 }
 
 /// A power command and what came back.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Sent {
     /// Which.
     pub intent: IntentKey,
@@ -160,7 +160,7 @@ impl PowerRead {
 }
 
 /// A write to a Kubernetes object, or a live read of one, that failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct WriteFailure {
     /// How many failed in a row.
     pub consecutive: u32,

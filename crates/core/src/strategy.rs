@@ -8,7 +8,7 @@ use crate::doubling;
 use crate::journal::ReleaseBy;
 
 /// How workloads of a host that is proven off are released.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Hash)]
 pub enum FencingMode {
     /// The out-of-service taint where the server supports it (Kubernetes 1.28 and newer), Node
     /// deletion elsewhere.
@@ -32,7 +32,7 @@ impl FencingMode {
 }
 
 /// Whether a host that a BareMetalHost manages may be powered without holding it there.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Hash)]
 pub enum HostControl {
     /// Stand aside when a BareMetalHost manages the host and keeps it online.
     #[default]
@@ -43,7 +43,7 @@ pub enum HostControl {
 
 /// What is done about a Machine whose host did not come back from its last power cycle. By default nothing:
 /// replacing a Machine usually wipes the disks of its host.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Hash)]
 pub enum Escalation {
     /// Nothing: the Machine is in quarantine until its Node is well again or a person has looked.
     #[default]
@@ -57,7 +57,7 @@ pub enum Escalation {
 }
 
 /// The validated strategy of one remediation.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Strategy {
     /// How workloads are released.
     pub fencing: FencingMode,
@@ -72,7 +72,7 @@ pub struct Strategy {
 }
 
 /// The longest each phase may take.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Deadlines {
     /// Until the host may be acted on.
     pub pending: SignedDuration,
@@ -109,7 +109,7 @@ impl Deadlines {
 }
 
 /// Spacing and number of attempts.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Retries {
     /// Power-offs at the most, 1 to 10.
     pub attempts: u32,

@@ -188,7 +188,7 @@ impl fmt::Display for Remediation {
 }
 
 /// Whether one remediation may begin.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Reply {
     /// Nothing forbids it, and it has not asked.
     #[default]

@@ -23,7 +23,7 @@ use super::phase::Reason;
 pub const FAILED_FOR: SignedDuration = SignedDuration::from_hours(24);
 
 /// What the administrator allows, for each cluster.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Limits {
     /// Hosts under remediation at once, of all hosts.
     pub at_once: Share,
@@ -96,7 +96,7 @@ pub const LATEST_IN_DOMAIN: usize = 12;
 const FEW_IN_DOMAIN: usize = 2;
 
 /// The Nodes and remediations of one cluster, as far as the brakes go by them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Fleet {
     /// All hosts: Nodes whose host is known, and Machines with such a host that have no Node.
     pub hosts: usize,
@@ -128,7 +128,7 @@ pub struct Fleet {
 }
 
 /// Whether it may be this process that cannot see, and not the hosts that are silent.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct OwnView {
     /// How long ago the API server took the last renewal of this process's lead; none where nobody is elected.
     pub last_renewal: Option<SignedDuration>,
@@ -155,7 +155,7 @@ impl OwnView {
 }
 
 /// A failure domain.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Domain {
     /// All hosts in it.
     pub hosts: usize,
@@ -166,7 +166,7 @@ pub struct Domain {
 }
 
 /// What a remediation would use of the limits.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Claim {
     /// The failure domain of its Node, if it has one.
     pub domain: Option<String>,

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// How many of all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Share {
     /// So many, however many there are. None where it is zero.
     Count(u32),

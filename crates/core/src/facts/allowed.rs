@@ -9,7 +9,7 @@ use crate::strategy::{Escalation, FencingMode, HostControl};
 
 /// What may be in which namespace, and what a request may choose. What is absent allows everything. Each list is one value:
 /// of several appliers one says what is allowed, and an empty list is applied as such.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Hash)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Allowed {
     /// The namespaces whose objects are used.
@@ -30,7 +30,7 @@ pub struct Allowed {
 }
 
 /// The namespaces whose objects are used. An absent list means all, an empty one none.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Hash)]
 #[serde(rename_all = "camelCase", default)]
 pub struct AllowedNamespaces {
     /// Where Machines are remediated.

@@ -9,7 +9,7 @@ use super::{Machine, Node, NodeReport};
 
 /// Whether hosts of the control plane are power-cycled. Hosts are of it by a role label of their Node
 /// (`node-role.kubernetes.io/control-plane`, `/master` or `/etcd`) or by the role of their Machine.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Hash)]
 pub enum ControlPlaneRule {
     /// None is.
     #[default]
@@ -23,7 +23,7 @@ pub enum ControlPlaneRule {
 }
 
 /// The control plane that a host is of.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Hash)]
 pub struct ControlPlane {
     /// What the policy says; a policy that is not there or cannot be read lets nothing be done.
     pub rule: ControlPlaneRule,
@@ -32,7 +32,7 @@ pub struct ControlPlane {
 }
 
 /// The members of a control plane, by the name of their Node.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Hash)]
 pub enum Members {
     /// Nobody looked: the host is of no control plane, or the policy refuses anyway.
     #[default]
@@ -46,7 +46,7 @@ pub enum Members {
 }
 
 /// One member of a control plane.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub struct Member {
     /// What it is for: the quorum of each role counts by itself.
     pub roles: Vec<Role>,
@@ -60,7 +60,7 @@ pub struct Member {
 
 /// What a member is for. Nodes may be for one of these only.
 /// Source: <https://docs.rke2.io/install/server_roles>.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
     /// API server and controllers, and etcd where no Node is for that alone.
     ControlPlane,
@@ -74,7 +74,7 @@ impl Role {
 }
 
 /// How the Node of a member stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MemberState {
     /// Its condition Ready is True.
     Ready,

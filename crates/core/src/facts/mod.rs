@@ -32,7 +32,7 @@ use super::phase::Reason;
 use super::strategy::Strategy;
 
 /// Something we looked for. Unreadable is never absent, and absent is never healthy.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub enum Lookup<T> {
     /// It is there and could be read.
     Present(T),
@@ -74,7 +74,7 @@ impl<T> Lookup<T> {
 const LONGEST_DETAIL: usize = 4096;
 
 /// Why something cannot go on, with the detail a person needs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Obstacle {
     /// The named reason.
     pub reason: Reason,
@@ -182,7 +182,7 @@ impl Leadership {
 }
 
 /// Machine, Node, health checks and policy.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct Objects {
     /// The administrator's limits.
     pub policy: Lookup<Policy>,
@@ -232,7 +232,7 @@ impl Objects {
 pub type Versions = (Option<String>, Option<String>);
 
 /// A live read of everything that a power-off depends on.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct LiveCheck {
     /// When it was begun; everything in it is at least as new.
     pub began: Timestamp,
@@ -257,7 +257,7 @@ pub struct LiveCheck {
 }
 
 /// The administrator's limits.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Policy {
     /// Nothing new is begun. Recovery of hosts that are off goes on.
     pub paused: bool,
@@ -287,7 +287,7 @@ impl Policy {
 }
 
 /// A host whose power may be asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Host {
     /// What describes it.
     pub reference: HostObject,

@@ -10,7 +10,7 @@ use crate::machine_api::MachineApi;
 const CLOCKS_DIFFER: SignedDuration = SignedDuration::from_secs(10);
 
 /// What we read of a Machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Machine {
     /// The API that it is of.
     pub api: MachineApi,
@@ -49,7 +49,7 @@ pub struct Machine {
 }
 
 /// What we read of a Node.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub struct Node {
     /// Name.
     pub name: String,
@@ -98,7 +98,7 @@ impl Node {
 }
 
 /// Another program that takes Nodes out of service and reboots their hosts.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct OtherFencer {
     /// What it is called.
     pub name: String,
@@ -107,7 +107,7 @@ pub struct OtherFencer {
 }
 
 /// The out-of-service taint of a Node.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum OutOfService {
     /// Not there.
     No,
@@ -125,7 +125,7 @@ impl OutOfService {
 }
 
 /// One Node condition.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NodeCondition {
     /// Type.
     pub kind: String,
@@ -136,7 +136,7 @@ pub struct NodeCondition {
 }
 
 /// Signs of life of a Node: written by its kubelet and nobody else.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct NodeReport {
     /// `renewTime` of its Lease.
     pub lease_renewed: Option<Timestamp>,

@@ -6,7 +6,7 @@ use crate::phase::Reason;
 
 /// A BMCEndpoint that is not the one of a host, and whose own login has reached that host. Nobody can tell whose host
 /// it is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Rival {
     /// Its namespace.
     pub namespace: String,

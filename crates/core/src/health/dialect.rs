@@ -2,7 +2,7 @@
 
 /// The rules by which a MachineHealthCheck is evaluated: those of the controllers that serve this API, whatever version
 /// an object was written in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dialect {
     /// `machine.openshift.io/v1beta1`.
     OpenShift,

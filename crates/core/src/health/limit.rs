@@ -18,7 +18,7 @@ pub enum IntOrText {
 }
 
 /// A number of Machines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Amount {
     /// Negative in Cluster API only, where it is less than any number.
     Machines(i64),
@@ -27,7 +27,7 @@ pub enum Amount {
 }
 
 /// The limit of one check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Limit {
     /// `maxUnhealthy`, `unhealthyLessThanOrEqualTo`: not more than this.
     AtMost(Amount),

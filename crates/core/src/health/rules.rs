@@ -50,7 +50,7 @@ pub struct RawRules {
 }
 
 /// One entry of a health check's list of unhealthy conditions, of Nodes or of Machines.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct UnhealthyCondition {
     /// Condition type.
     pub kind: String,
@@ -61,7 +61,7 @@ pub struct UnhealthyCondition {
 }
 
 /// What one MachineHealthCheck asks for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Rules {
     /// Whose rules they are.
     pub dialect: Dialect,

@@ -22,7 +22,7 @@ pub struct Target {
 }
 
 /// What decides about a Machine. Fields that a dialect does not have are not looked at.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct MachineState {
     /// When it was created.
     pub created: Timestamp,
@@ -69,7 +69,7 @@ pub enum NodeState {
 }
 
 /// A condition that is True or not.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Readiness {
     /// False, Unknown or absent.
     #[default]
@@ -82,7 +82,7 @@ pub enum Readiness {
 }
 
 /// What decides about the Machines of a Cluster. OpenShift has none.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ClusterState {
     /// `spec.paused`.
     pub paused: bool,

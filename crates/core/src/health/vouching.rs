@@ -6,7 +6,7 @@ use crate::facts::{Lookup, Obstacle};
 use crate::phase::Reason;
 
 /// What is read of a health check that selects the Machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HealthCheck {
     /// Name.
     pub name: String,

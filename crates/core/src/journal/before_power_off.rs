@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::observed::PowerRead;
 
 /// The host as its BMC described it in the read on which the power-off was journalled.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Hash)]
 #[serde(rename_all = "camelCase")]
 pub struct BeforePowerOff {
     /// When the answer was complete.
@@ -25,7 +25,7 @@ pub struct BeforePowerOff {
 }
 
 /// The newest entries of a BMC's log about its host.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Hash)]
 pub struct BmcLog {
     /// When they were read.
     pub read: Timestamp,
@@ -35,7 +35,7 @@ pub struct BmcLog {
 }
 
 /// One entry, in the words of the BMC: printable.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Hash)]
 pub struct LogEntry {
     /// When it was made, by the BMC's clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -52,7 +52,7 @@ pub struct LogEntry {
 
 /// What a BMC says of its host besides the power state, in its own words: printable and short. Absent is what it does
 /// not say.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Hash)]
 #[serde(rename_all = "camelCase", default)]
 pub struct HostState {
     /// `Status.Health` of the system (DSP0268, `Resource.Health`).

@@ -26,7 +26,7 @@ use super::phase::{Phase, Reason};
 use crate::{after, keep_newest};
 
 /// The journal of one remediation.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema, Hash)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Journal {
     /// Where the remediation stands.
@@ -146,7 +146,7 @@ pub enum Verb {
 }
 
 /// A power command that was decided. Journalled before it is sent; never sent after `notAfter`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Hash)]
 #[serde(rename_all = "camelCase")]
 pub struct Intent {
     /// What.
@@ -181,7 +181,7 @@ impl Intent {
 }
 
 /// The proof of Off.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Hash)]
 #[serde(rename_all = "camelCase")]
 pub struct OffEvidence {
     /// When the BMC acknowledged our power-off.
@@ -201,7 +201,7 @@ pub struct OffEvidence {
 }
 
 /// One fresh read of the power state.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Hash)]
 pub struct OffRead {
     /// The literal word of the BMC.
     pub said: String,
@@ -216,7 +216,7 @@ pub struct OffRead {
 }
 
 /// An escalation, decided when the remediation failed and journalled before anything of it is done.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Hash)]
 #[serde(rename_all = "camelCase")]
 pub struct Escalating {
     /// Which.
@@ -275,7 +275,7 @@ impl Escalating {
 }
 
 /// The two ways to have a Machine replaced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Hash)]
 pub enum EscalationKind {
     /// Its owner is asked to.
     MachineOwner,
@@ -284,7 +284,7 @@ pub enum EscalationKind {
 }
 
 /// Why one attempt failed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Hash)]
 pub struct FailedAttempt {
     /// Its number.
     #[schemars(range(min = 1, max = 100))]
@@ -300,7 +300,7 @@ pub struct FailedAttempt {
 }
 
 /// Why the last attempt failed, kept while the power of its host is being settled.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Hash)]
 #[serde(rename_all = "camelCase")]
 pub struct Failing {
     /// The reason, in CamelCase.
@@ -313,7 +313,7 @@ pub struct Failing {
 }
 
 /// One step of the story.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Hash)]
 pub struct TimelineEntry {
     /// The phase that was entered.
     pub phase: Phase,

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How workloads are released.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Hash)]
 #[serde(rename_all = "camelCase")]
 pub struct Release {
     /// By what.
@@ -37,7 +37,7 @@ pub struct Release {
 }
 
 /// By what the host was known to be off.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Hash)]
 pub enum Basis {
     /// Its BMC, as `evidence` says.
     #[default]
@@ -47,7 +47,7 @@ pub enum Basis {
 }
 
 /// The two ways to release workloads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Hash)]
 pub enum ReleaseBy {
     /// `node.kubernetes.io/out-of-service=nodeshutdown:NoExecute`.
     OutOfServiceTaint,
@@ -56,7 +56,7 @@ pub enum ReleaseBy {
 }
 
 /// Metadata of a Node that was deleted, to be restored when it registers again.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema, Hash)]
 #[serde(default)]
 pub struct SavedNode {
     /// Labels.
@@ -71,7 +71,7 @@ pub struct SavedNode {
 }
 
 /// One taint.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema, Hash)]
 pub struct SavedTaint {
     /// Key.
     pub key: String,

@@ -27,7 +27,7 @@ pub fn is_annotation_of_ours(annotation: &str) -> Option<&str> {
 
 /// What holds a host off, as it is journalled before anything of it is written. What is not released may stand on the
 /// BareMetalHost, and is removed from it before the remediation ends.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Hash)]
 #[serde(rename_all = "camelCase")]
 pub struct Hold {
     /// Name of the BareMetalHost, in the namespace of the remediation.
@@ -64,7 +64,7 @@ pub struct Hold {
 }
 
 /// The BareMetalHost that manages a host and would have to be held.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Manager {
     /// Name of the BareMetalHost.
     pub name: String,
@@ -75,7 +75,7 @@ pub struct Manager {
 }
 
 /// By what a host may be power-cycled.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum CycledBy {
     /// We power it off and on: nobody else does, or the remediation asks for it all the same.
     Us,
@@ -86,7 +86,7 @@ pub enum CycledBy {
 }
 
 /// A BareMetalHost as it was read, as far as our hold goes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HostView {
     /// UID.
     pub uid: String,
@@ -125,7 +125,7 @@ impl HostView {
 }
 
 /// What is written to a BareMetalHost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HoldWrite {
     /// Our annotation, so that metal3 powers the host off and keeps it off.
     Hold,

@@ -24,7 +24,7 @@ pub fn name(node: &str) -> String {
 }
 
 /// The Lease of a Node as it was read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum NodeLease {
     /// There is no such namespace: nobody agrees on anything by Leases here.
     Unused,
@@ -45,7 +45,7 @@ impl NodeLease {
 }
 
 /// What we read of the Lease.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Lease {
     /// `holderIdentity`.
     pub holder: Option<String>,
@@ -167,7 +167,7 @@ pub fn confirm(node: &str, lease: &NodeLease, holders: &Holders, now: Timestamp)
 }
 
 /// A Lease as it has to be written to be ours.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LeaseWrite {
     /// Name of the Node.
     pub node: String,
@@ -219,7 +219,7 @@ impl LeaseWrite {
 
 /// A Lease in namespace `medik8s-leases`, by which other remediators know that we work on the Node. It is
 /// deleted when we are done, and runs out by itself where that cannot be.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Hash)]
 #[serde(rename_all = "camelCase")]
 pub struct HeldNodeLease {
     /// Name of the Node.

@@ -28,7 +28,7 @@ pub const REFUSED_PAUSE: SignedDuration = SignedDuration::from_secs(10);
 pub const POWER_OFFS_LIMIT: i32 = 12;
 
 /// A definite answer to a power command. None of them proves a power state: that is read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum CommandAnswer {
     /// The BMC took the command.
     Accepted,
@@ -63,7 +63,7 @@ pub enum Refusal {
 }
 
 /// No definite answer came.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CommandError {
     /// How far the command came.
     pub came: CommandCame,
@@ -72,7 +72,7 @@ pub struct CommandError {
 }
 
 /// How far a command came that got no definite answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CommandCame {
     /// It was never sent: there was no connection, the BMC rejected the login, or something forbade it before.
     NotSent,

@@ -14,7 +14,7 @@ use crate::power::Protocol;
 
 /// Machine, Node and host as they were when the power-off was decided. Either all of `node`, `nodeUID` and
 /// `bootID` are there, or `noNode` says why none of them is.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Hash)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-validations" = [{"rule": "has(self.noNode) != has(self.node) && has(self.node) == has(self.nodeUID) && has(self.node) == has(self.bootID)", "message": "either node, nodeUID and bootID, or noNode"}]))]
 pub struct Subject {
@@ -61,7 +61,7 @@ pub struct Subject {
 }
 
 /// The Node that a remediation is about, or that there was none when the power-off was decided.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Hash)]
 #[serde(try_from = "WrittenNode", into = "WrittenNode")]
 #[schemars(with = "WrittenNode")]
 pub enum NodeOfSubject {
@@ -78,7 +78,7 @@ pub enum NodeOfSubject {
 }
 
 /// A Node that was there when the power-off was decided.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct JournalledNode {
     /// Name.
     pub name: String,
@@ -89,7 +89,7 @@ pub struct JournalledNode {
 }
 
 /// Why a Machine has no Node.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum NoNode {
     /// It has no `status.nodeRef`: no Node ever joined for it.
     NeverJoined,

@@ -219,13 +219,10 @@ fn state(run: &Run) -> u64 {
             sim.gone,
             sim.process_started,
         );
-        fingerprint(format_args!("{journal:?}{observed:?}{look:?}{flags:?}"))
+        fingerprint((journal, observed, look, flags))
     });
     let (rests, admitted) = (duo.rests, duo.admitted);
-    fingerprint(format_args!(
-        "{budget:?}{:?}{rests:?}{admitted:?}{:?}{sims:?}",
-        duo.world, duo.shown
-    ))
+    fingerprint((budget, &duo.world, rests, admitted, &duo.shown, sims))
 }
 
 /// The trigger of a Machine, and a request of a person for the same.

@@ -14,7 +14,7 @@ use crate::phase::Phase;
 pub(super) type Admit = fn(&Situation<'_>) -> Replies;
 
 /// When one of them has to be looked at again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Rest {
     /// It has something to do.
     Runs,

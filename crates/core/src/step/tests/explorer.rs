@@ -1,8 +1,7 @@
 //! Explores what `step` does under every choice of faults and events, and checks every state.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
-use std::hash::{DefaultHasher, Hasher};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::menu::Menu;
 use super::shell::{Fault, MANY_WAITS, Sim, Turn};
@@ -171,30 +170,20 @@ fn name(act: &Act) -> String {
 /// What the future of a run depends on.
 fn state(run: &Run) -> u64 {
     let sim = &run.sim;
-    fingerprint(format_args!(
-        "{:?}{:?}{:?}{:?}{:?}{:?}{:?}{}{}{}{}{}{}",
-        sim.world,
-        sim.journal,
-        sim.observed,
-        sim.live_check,
-        sim.admitted,
-        sim.host,
-        sim.fleet,
+    let memory = (
+        &sim.observed,
+        &sim.live_check,
+        &sim.admitted,
         sim.leads,
-        sim.deletion_requested,
-        sim.has_finalizer,
-        sim.gone,
         sim.process_started,
-        run.budget
-    ))
+    );
+    let stored = (&sim.journal, sim.deletion_requested, sim.has_finalizer, sim.gone);
+    fingerprint((&sim.world, &sim.host, &sim.fleet, stored, memory, run.budget))
 }
 
-/// A number for what is written here, the same for the same only.
-pub(super) fn fingerprint(text: std::fmt::Arguments<'_>) -> u64 {
-    // What writes it writes a word at a time, which is slow to hash.
-    let mut written = String::with_capacity(8 << 10);
-    written.write_fmt(text).expect("a string takes any text");
+/// A number for all of this, the same for the same only.
+pub(super) fn fingerprint(all: impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
-    hasher.write(written.as_bytes());
+    all.hash(&mut hasher);
     hasher.finish()
 }

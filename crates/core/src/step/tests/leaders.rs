@@ -16,7 +16,7 @@ use crate::journal::Journal;
 use crate::phase::Phase;
 
 /// A remediation as the API server has it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 struct Stored {
     journal: Journal,
     version: u32,
@@ -348,23 +348,13 @@ fn state(run: &Run) -> u64 {
         let duo = &process.duo;
         let memory = duo.sims.each_ref().map(|sim| {
             let (observed, look) = (&sim.observed, &sim.live_check);
-            fingerprint(format_args!(
-                "{observed:?}{look:?}{:?}{}",
-                sim.journal, sim.process_started
-            ))
+            fingerprint((observed, look, &sim.journal, sim.process_started))
         });
         let (rests, admitted, shown) = (duo.rests, duo.admitted, &duo.shown);
-        fingerprint(format_args!(
-            "{memory:?}{rests:?}{admitted:?}{shown:?}{:?}{:?}",
-            process.known, process.doing
-        ))
+        fingerprint((memory, rests, admitted, shown, &process.known, &process.doing))
     };
     let processes = run.processes.iter().map(process).collect::<Vec<_>>();
-    fingerprint(format_args!(
-        "{budget:?}{processes:?}{:?}{:?}",
-        run.stored,
-        run.duo().world
-    ))
+    fingerprint((budget, processes, &run.stored, &run.duo().world))
 }
 
 fn one(set_up: fn(&mut Sim)) -> Duo {

@@ -26,7 +26,7 @@ const LOOKS_EVERY: i64 = 60_000;
 const SYNC_EVERY: i64 = 120_000;
 
 /// The BareMetalHost of the host, and who answers it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(super) struct Metal3 {
     pub(super) view: HostView,
     /// Whether baremetal-operator works.
@@ -49,7 +49,7 @@ pub(super) struct Metal3 {
 }
 
 /// When the operator services a host whose HostUpdatePolicy says `onReboot`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Services {
     /// Once it has the host off, which it powers on for that, whatever reboot annotations there are.
     OnceItIsOff,

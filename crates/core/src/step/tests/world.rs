@@ -27,7 +27,7 @@ pub(super) fn at(millis: i64) -> Timestamp {
 }
 
 /// Who changed the power of the host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Cause {
     Us { attempt: i32 },
     Metal3,
@@ -35,14 +35,14 @@ pub(super) enum Cause {
 }
 
 /// One change of the true power.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Edge {
     pub(super) at: i64,
     pub(super) on: bool,
     pub(super) cause: Cause,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Kubelet {
     Dead,
     Booting { until: i64 },
@@ -50,7 +50,7 @@ pub(super) enum Kubelet {
 }
 
 /// The true host.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(super) struct Host {
     pub(super) on: bool,
     change: Option<(i64, bool, Cause)>,
@@ -66,7 +66,7 @@ pub(super) struct Host {
 }
 
 /// How it is reset without going off.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(super) struct Resets {
     /// When one comes about that its BMC has begun with.
     due: Option<(i64, Cause)>,
@@ -77,7 +77,7 @@ pub(super) struct Resets {
 }
 
 /// What a BMC says about the power.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Says {
     TheTruth,
     /// This word or null, whatever the truth is.
@@ -85,7 +85,7 @@ pub(super) enum Says {
 }
 
 /// How its BMC behaves.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(super) struct Bmc {
     pub(super) reachable: bool,
     /// Whether there is the Secret without which it cannot be asked.
@@ -112,7 +112,7 @@ impl Bmc {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(super) struct World {
     pub(super) now: i64,
     pub(super) host: Host,
