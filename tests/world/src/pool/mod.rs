@@ -9,6 +9,7 @@
 mod lease;
 mod mount;
 mod reset;
+mod room;
 mod schedule;
 mod told;
 

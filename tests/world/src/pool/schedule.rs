@@ -1,6 +1,7 @@
 //! Who gets which control plane when. Nothing here waits.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::ThreadId;
 
@@ -8,11 +9,13 @@ use tokio::sync::oneshot;
 
 use super::Setting;
 use super::mount::{Mount, Plane};
+use super::room;
 
-/// Control planes at once, and stories at once by what they weigh, unless the environment says otherwise. More would
-/// starve on two processors: then what a story waits for comes too late.
-const PLANES: (&str, usize) = ("STORY_CONTROL_PLANES", 8);
-const STORIES: (&str, usize) = ("STORIES_AT_ONCE", 14);
+/// The variables that say how many control planes there are at once, and how many stories by what they weigh.
+const PLANES: &str = "STORY_CONTROL_PLANES";
+const STORIES: &str = "STORIES_AT_ONCE";
+/// Stories for each control plane, where nobody says how many there are.
+const STORIES_OF_A_PLANE: usize = 2;
 
 /// Leases of one control plane at once, so that a setting of many short stories leaves some for others.
 const SHARERS: usize = 8;
@@ -26,8 +29,8 @@ pub(super) struct Waiter {
 
 pub(super) struct Pool {
     state: Mutex<State>,
-    planes: usize,
-    stories: usize,
+    planes: Option<usize>,
+    stories: AtomicUsize,
 }
 
 /// What a story has leased.
@@ -61,12 +64,26 @@ impl Pool {
         static POOL: OnceLock<Pool> = OnceLock::new();
         POOL.get_or_init(|| {
             let existing = std::env::var("USE_EXISTING_CLUSTER").is_ok_and(|value| value == "true");
+            let stories = from_environment(STORIES);
+            if stories.is_none() {
+                room::watch(|stories| Self::of_this_process().bear(stories));
+            }
             Self {
                 state: Mutex::default(),
-                planes: if existing { 1 } else { from_environment(PLANES) },
-                stories: from_environment(STORIES),
+                planes: if existing {
+                    Some(1)
+                } else {
+                    from_environment(PLANES)
+                },
+                stories: AtomicUsize::new(stories.unwrap_or(room::FIRST)),
             }
         })
+    }
+
+    /// From now on so many stories may run at once.
+    fn bear(&self, stories: usize) {
+        self.stories.store(stories, Ordering::Relaxed);
+        self.change(|_| ());
     }
 
     pub(super) fn ask(&self, waiter: Waiter) {
@@ -88,7 +105,9 @@ impl Pool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         change(&mut state);
         state.end_mounts();
-        while let Some((waiter, mount)) = state.next(self.planes, self.stories) {
+        let stories = self.stories.load(Ordering::Relaxed);
+        let planes = self.planes.unwrap_or(stories.div_ceil(STORIES_OF_A_PLANE));
+        while let Some((waiter, mount)) = state.next(planes, stories) {
             mount.entered();
             let leases = state.leases.entry(waiter.story).or_default();
             leases.count = leases.count.saturating_add(1);
@@ -187,7 +206,7 @@ impl State {
     }
 }
 
-fn from_environment((variable, usual): (&str, usize)) -> usize {
+fn from_environment(variable: &str) -> Option<usize> {
     let set = std::env::var(variable).ok().and_then(|value| value.parse().ok());
-    set.filter(|count| *count > 0).unwrap_or(usual)
+    set.filter(|count| *count > 0)
 }
