@@ -20,7 +20,7 @@ for line in sys.stdin:
 # Explorations compute all the time, and whatever runs beside them has deadlines: they take what the others leave. Cargo
 # does not, for others wait for its lock.
 priority=()
-[ "$half" = core ] && priority=(chrt --idle 0)
+[ "$half" = core ] && priority=(nice chrt --idle 0)
 # They make and drop many small things, of which glibc keeps seven of a size at hand: more save a third of the time.
 [ "$half" = core ] && export GLIBC_TUNABLES=glibc.malloc.tcache_count=2000
 # They tell how many states they went through, what came of the runs, and, last, how many states all of them were.
@@ -32,13 +32,30 @@ sum_up() {
         match($0, /: [0-9]+ states, /) { split(substr($0, RSTART + 2), number, " "); states += number[1]; explored++ }
         END { if (half == "core") print "explored: " states " states in " explored " explorations" }'
 }
-status=0
-while read -r root executable; do
-    echo "     Running ${executable##*/}"
+run() { # folder executable
     # Only so does a stable libtest tell how long each test takes.
-    (cd "$root" && RUSTC_BOOTSTRAP=1 RUST_TEST_THREADS=${RUST_TEST_THREADS:-8} \
-        "${priority[@]}" "$executable" -Z unstable-options --report-time "${output[@]}") </dev/null | sum_up || status=1
+    (cd "$1" && RUSTC_BOOTSTRAP=1 RUST_TEST_THREADS=${RUST_TEST_THREADS:-8} \
+        "${priority[@]}" "$2" -Z unstable-options --report-time "${output[@]}") </dev/null 2>&1 | sum_up
+}
+# Most of them wait most of the time.
+at_once=3
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
+status=0 running=0 number=0
+while read -r root executable; do
+    if ((running == at_once)); then
+        wait -n || status=1
+        running=$((running - 1))
+    fi
+    echo "     Running ${executable##*/}"
+    run "$root" "$executable" >"$logs/$number" &
+    running=$((running + 1)) number=$((number + 1))
 done <<<"$tests"
+while ((running > 0)); do
+    wait -n || status=1
+    running=$((running - 1))
+done
+for ((one = 0; one < number; one++)); do cat "$logs/$one"; done
 if [ "$half" = rest ]; then
     cargo test --no-fail-fast --doc || status=1
 fi
