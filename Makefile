@@ -3,14 +3,13 @@
 SHELL := /bin/bash
 
 # What the tests take as given; each is built once and cached under target/.
-CONTROL_PLANE := tests/harness/control-plane/build.sh
+PROGRAMS := tests/programs/build.sh
 FOREIGN_CRDS := tests/harness/foreign-crds/fetch.sh
 SUSHY := tests/peers/install-sushy.sh
 IRONIC := tests/peers/install-ironic.sh
 UPSTREAM := tests/upstream/build.sh
 IPMI_PEERS := tests/peers/install-ipmi.sh
-DEPLOY_TOOLS := tests/deploy/tools.sh
-PROMTOOL := tests/peers/install-promtool.sh
+HADOLINT := tests/peers/install-hadolint.sh
 SIMULATOR_TOOLS := bmc-simulator/conformance/install.sh
 
 .PHONY: help
@@ -76,7 +75,7 @@ prerequisites: control-plane foreign-crds
 
 .PHONY: control-plane
 control-plane: ## Build etcd, kube-apiserver and kube-controller-manager (minutes the first time)
-	@$(CONTROL_PLANE) >/dev/null
+	@$(PROGRAMS) control-plane >/dev/null
 
 .PHONY: foreign-crds
 foreign-crds: ## Fetch the CustomResourceDefinitions of metal3 and Cluster API
@@ -84,8 +83,8 @@ foreign-crds: ## Fetch the CustomResourceDefinitions of metal3 and Cluster API
 
 .PHONY: deploy-tools
 deploy-tools: ## Build kustomize, Helm, promtool, linters and validators, which judge deploy/ (minutes the first time)
-	@$(DEPLOY_TOOLS) >/dev/null
-	@$(PROMTOOL) >/dev/null
+	@$(PROGRAMS) deploy >/dev/null
+	@$(HADOLINT) >/dev/null
 
 # Not part of `test`, which runs the same story without a browser.
 .PHONY: status-page-pictures
@@ -131,9 +130,8 @@ hostile-bench: ## Read 100 good BMCs alone and beside 100 hostile ones: latency 
 	@benches/run.py hostile
 
 .PHONY: peers
-peers: ## Install the BMC emulators, fence agents, Ironic and promtool of others that tests run against
+peers: ## Install the BMC emulators, fence agents and Ironic of others that tests run against
 	@$(SUSHY)
 	@$(IRONIC)
 	@$(SIMULATOR_TOOLS)
 	@$(IPMI_PEERS)
-	@$(PROMTOOL)

@@ -35,14 +35,13 @@ COMPILER = {"RUSTC_WORKSPACE_WRAPPER": "clippy-driver"}
 # Name, track, what it needs, command. Within a track they begin in this order.
 PARTS = [
     # What is given, built or fetched once and cached. Slow where it is not there yet: it begins at once.
-    ("control plane", "given", [], "tests/harness/control-plane/build.sh"),
+    ("programs of others", "given", [], "tests/programs/build.sh control-plane kustomize helm"),
     ("definitions of others", "fetched", [], "tests/harness/foreign-crds/fetch.sh"),
     ("sushy-emulator", "fetched", [], "tests/peers/install-sushy.sh"),
     ("Ironic", "fetched", [], "tests/peers/install-ironic.sh"),
     ("tools of others", "fetched", [], "bmc-simulator/conformance/install.sh"),
     ("IPMI BMCs of others", "fetched", [], "tests/peers/install-ipmi.sh"),
-    ("tools for deploy", "fetched", [], "tests/deploy/tools.sh"),
-    ("promtool", "fetched", [], "tests/peers/install-promtool.sh"),
+    ("hadolint", "fetched", [], "tests/peers/install-hadolint.sh"),
     # What the compiler does.
     ("format", "compiler", [], "cargo fmt --all --check"),
     ("build", "compiler", [], "cargo test --no-run --all-targets && cargo build --bins --examples"),
@@ -50,25 +49,26 @@ PARTS = [
     ("lints", "compiler", ["build"], "! cargo test --no-run --all-targets 2>&1 | grep -A 20 '^warning'"),
     ("without the proof", "compiler", ["build"], "tests/sabotage.sh build"),
     # Those that count requests count what is repeated on a busy machine, too: they have it alone.
-    ("counting", "alone", ["build", "control plane", "definitions of others"],
+    ("counting", "alone", ["build", "programs of others", "definitions of others"],
      "cargo test --no-fail-fast --test counting -- --test-threads=1"),
-    # The pool of control planes decides how many stories run at once. More of them starve where two cores are slow: then
-    # a control plane takes two minutes to start, and what a story waits for comes too late.
+    # The pool of control planes decides how many stories run at once.
     ("stories", "stories",
-     ["build", "control plane", "definitions of others", "sushy-emulator", "Ironic", "tools for deploy"],
+     ["build", "programs of others", "definitions of others", "sushy-emulator", "Ironic"],
      "cargo test --no-fail-fast --test stories -- --test-threads=1000 --show-output"),
-    ("units", "others", ["build", "tools of others", "IPMI BMCs of others", "tools for deploy", "promtool"],
+    ("units", "others", ["build", "tools of others", "IPMI BMCs of others", "judges of deploy", "hadolint"],
      "tests/units.sh rest"),
-    ("demos", "demos", ["build", "control plane", "definitions of others", "Ironic"], "tests/demos.sh"),
+    ("demos", "demos", ["build", "programs of others", "definitions of others", "Ironic"], "tests/demos.sh"),
     ("conformance", "conformance", ["build", "tools of others"], "cargo run --quiet --bin simulator-conformance"),
-    ("harness", "control planes", ["build", "control plane", "definitions of others"], "tests/units.sh harness"),
-    ("sabotage", "control planes", ["without the proof", "control plane", "definitions of others"],
+    ("harness", "control planes", ["build", "programs of others", "definitions of others"], "tests/units.sh harness"),
+    ("sabotage", "control planes", ["without the proof", "programs of others", "definitions of others"],
      "tests/sabotage.sh story"),
     # What only computes takes what the stories leave, which mostly wait: the kernel lets it run when nobody else wants to.
-    ("licences", "computing", [], "chrt --idle 0 tests/licences.sh"),
+    # It is nice, too, so that the pool of control planes can tell it from what stories take.
+    ("judges of deploy", "computing", ["programs of others"], "nice chrt --idle 0 tests/programs/build.sh deploy"),
+    ("licences", "computing", [], "nice chrt --idle 0 tests/licences.sh"),
     ("explorations", "computing", ["build"], "tests/units.sh core"),
     # A share: `make mutants` runs all of them.
-    ("mutants", "computing", ["build"], "chrt --idle 0 tests/mutants.py --share 1/110"),
+    ("mutants", "computing", ["build"], "nice chrt --idle 0 tests/mutants.py --share 1/114"),
 ]
 # Tracks that begin when all of these have ended, well or not: until then they would only slow each other down.
 AFTER = {

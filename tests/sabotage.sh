@@ -1,7 +1,7 @@
 #!/bin/sh
 # Shows that the judge would notice: builds the daemon with its proof of Off switched off, lets it
 # meet the hosts that lie, and succeeds only if the judge finds workloads released too early.
-# It is built with a test, so that what it depends on has the features that it has for tests, and is not built anew.
+# It is built with an example, so that what it depends on has the features that it has for tests, and is not built anew.
 # `build` and `story` do one half each: nobody may start the daemon during the first.
 set -u
 
@@ -23,15 +23,15 @@ build() {
     trap 'exit 130' INT TERM
     echo "sabotage: building the daemon without its proof of Off"
     # Nothing is explored with it, so its core is not optimized.
-    if ! cargo test --quiet --no-run --config 'profile.dev.package.remediator-core.opt-level=0' \
-        --features sabotage-off-proof --test static >"$log" 2>&1; then
+    if ! cargo build --quiet --config 'profile.dev.package.remediator-core.opt-level=0' \
+        --features sabotage-off-proof --bin baremetal-remediator --example power_off >"$log" 2>&1; then
         cat "$log" >&2
         echo "sabotage: it does not build" >&2
         exit 1
     fi
     mkdir -p "${without_proof%/*}"
     mv "$target/debug/baremetal-remediator" "$without_proof"
-    cargo test --quiet --no-run --test static || exit 1
+    cargo build --quiet --bins --examples || exit 1
     trap - EXIT
 }
 

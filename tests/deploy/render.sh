@@ -2,7 +2,7 @@
 # Renders deploy/install.yaml and deploy/olm/manifests. With --check, fails where they differ.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-tools=$(tests/deploy/tools.sh)
+tools=$(tests/programs/build.sh kustomize)
 new=$(mktemp -d)
 trap 'rm -rf "$new"' EXIT
 

@@ -142,10 +142,10 @@ fn a_release_that_the_metadata_does_not_know_is_refused() -> Result<()> {
 #[test]
 fn clusterctl_is_of_the_version_of_the_manager_that_stories_run_with() -> Result<()> {
     let read = |file: &str| fs::read_to_string(repository().join(file));
-    let (tools, upstream) = (read("tests/deploy/tools.sh")?, read("tests/upstream/build.sh")?);
-    let pinned = tools
+    let (programs, upstream) = (read("tests/programs/go.mod")?, read("tests/upstream/build.sh")?);
+    let pinned = programs
         .lines()
-        .find_map(|line| line.strip_prefix("CLUSTER_API=sigs.k8s.io/cluster-api@"));
+        .find_map(|line| line.trim().strip_prefix("sigs.k8s.io/cluster-api "));
     let pinned = pinned.context("no version")?;
     assert!(upstream.contains(&format!("CLUSTER_API=(sigs.k8s.io/cluster-api {pinned} ")));
     Ok(())

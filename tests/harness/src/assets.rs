@@ -7,8 +7,8 @@ use anyhow::{Context, bail};
 
 use crate::folders;
 
-/// The module that pins the control plane; its version names the folder the build writes to.
-const GO_MOD: &str = include_str!("../control-plane/go.mod");
+/// The module that pins the control plane.
+const GO_MOD: &str = include_str!("../../programs/go.mod");
 
 const ETCD: (&str, &str) = ("TEST_ASSET_ETCD", "etcd");
 const KUBE_APISERVER: (&str, &str) = ("TEST_ASSET_KUBE_APISERVER", "kube-apiserver");
@@ -45,7 +45,7 @@ impl Assets {
         let kubebuilder = environment("KUBEBUILDER_ASSETS").filter(|value| !value.is_empty());
         let folder = match &kubebuilder {
             Some(folder) => PathBuf::from(folder),
-            None => target.join("control-plane").join(version()?),
+            None => target.join("programs"),
         };
         let mut missing = Vec::new();
         let mut locate = |(variable, name): (&str, &str)| {
@@ -86,5 +86,5 @@ pub(crate) fn version() -> anyhow::Result<&'static str> {
         .lines()
         .find_map(|line| line.trim().strip_prefix("k8s.io/kubernetes "))
         .and_then(|rest| rest.split_whitespace().next())
-        .context("control-plane/go.mod does not require k8s.io/kubernetes; restore that line")
+        .context("tests/programs/go.mod does not require k8s.io/kubernetes; restore that line")
 }

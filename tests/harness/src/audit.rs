@@ -17,7 +17,7 @@ use crate::{AUDITED_GROUP, Cluster};
 const MARKER: &str = "harness:audit-marker";
 
 /// The policy: the first rule that matches a request decides.
-pub(crate) const POLICY: &str = include_str!("../control-plane/audit-policy.yaml");
+pub(crate) const POLICY: &str = include_str!("../audit-policy.yaml");
 
 /// One request that has been answered.
 #[derive(Debug, Clone, PartialEq)]

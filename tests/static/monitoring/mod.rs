@@ -2,11 +2,11 @@
 
 #![allow(clippy::indexing_slicing, reason = "a test that fails says so")]
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
+use world::rendered::tool;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -28,14 +28,7 @@ fn rules() -> Result<Vec<Value>> {
 
 /// Runs promtool in a folder that has the rules as Prometheus reads them.
 fn promtool(arguments: &[&str], folder: &Path) -> Result<()> {
-    let built = Command::new(root().join("tests/peers/install-promtool.sh")).output()?;
-    let told = String::from_utf8_lossy(&built.stderr);
-    ensure!(built.status.success(), "promtool could not be built: {told}");
-    let program = PathBuf::from(String::from_utf8(built.stdout)?.trim());
-    let ran = Command::new(program)
-        .args(arguments)
-        .current_dir(folder)
-        .output()?;
+    let ran = tool("promtool")?.args(arguments).current_dir(folder).output()?;
     let told = String::from_utf8_lossy(&ran.stdout);
     let why = String::from_utf8_lossy(&ran.stderr);
     ensure!(ran.status.success(), "promtool {arguments:?}: {told}{why}");

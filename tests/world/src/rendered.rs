@@ -12,11 +12,11 @@ use crate::install::{SYSTEM, repository};
 /// The chart.
 pub const CHART: &str = "deploy/charts/baremetal-remediator";
 
-/// A program that `tests/deploy/tools.sh` makes.
+/// A program that `tests/programs/build.sh` makes.
 pub fn tool(name: &str) -> Result<Command> {
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| repository().join("target"), PathBuf::from);
-    let program = target.join("tools/deploy").join(name);
+    let program = target.join("programs").join(name);
     ensure!(
         program.is_file(),
         "{} is missing; run `make deploy-tools`",
