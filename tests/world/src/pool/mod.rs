@@ -9,7 +9,6 @@
 mod lease;
 mod mount;
 mod reset;
-mod room;
 mod schedule;
 mod told;
 

@@ -1,7 +1,6 @@
 //! Who gets which control plane when. Nothing here waits.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::ThreadId;
 
@@ -9,13 +8,11 @@ use tokio::sync::oneshot;
 
 use super::Setting;
 use super::mount::{Mount, Plane};
-use super::room;
 
-/// The variables that say how many control planes there are at once, and how many stories by what they weigh.
-const PLANES: &str = "STORY_CONTROL_PLANES";
-const STORIES: &str = "STORIES_AT_ONCE";
-/// Stories for each control plane, where nobody says how many there are.
-const STORIES_OF_A_PLANE: usize = 2;
+/// Control planes at once, and stories at once by what they weigh, unless the environment says otherwise. More would
+/// starve on two processors: then what a story waits for comes too late.
+const PLANES: (&str, usize) = ("STORY_CONTROL_PLANES", 8);
+const STORIES: (&str, usize) = ("STORIES_AT_ONCE", 14);
 
 /// Leases of one control plane at once, so that a setting of many short stories leaves some for others.
 const SHARERS: usize = 8;
@@ -29,8 +26,8 @@ pub(super) struct Waiter {
 
 pub(super) struct Pool {
     state: Mutex<State>,
-    planes: Option<usize>,
-    stories: AtomicUsize,
+    planes: usize,
+    stories: usize,
 }
 
 /// What a story has leased.
@@ -64,26 +61,12 @@ impl Pool {
         static POOL: OnceLock<Pool> = OnceLock::new();
         POOL.get_or_init(|| {
             let existing = std::env::var("USE_EXISTING_CLUSTER").is_ok_and(|value| value == "true");
-            let stories = from_environment(STORIES);
-            if stories.is_none() {
-                room::watch(|stories| Self::of_this_process().bear(stories));
-            }
             Self {
                 state: Mutex::default(),
-                planes: if existing {
-                    Some(1)
-                } else {
-                    from_environment(PLANES)
-                },
-                stories: AtomicUsize::new(stories.unwrap_or(room::FIRST)),
+                planes: if existing { 1 } else { from_environment(PLANES) },
+                stories: from_environment(STORIES),
             }
         })
-    }
-
-    /// From now on so many stories may run at once.
-    fn bear(&self, stories: usize) {
-        self.stories.store(stories, Ordering::Relaxed);
-        self.change(|_| ());
     }
 
     pub(super) fn ask(&self, waiter: Waiter) {
@@ -105,9 +88,7 @@ impl Pool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         change(&mut state);
         state.end_mounts();
-        let stories = self.stories.load(Ordering::Relaxed);
-        let planes = self.planes.unwrap_or(stories.div_ceil(STORIES_OF_A_PLANE));
-        while let Some((waiter, mount)) = state.next(planes, stories) {
+        while let Some((waiter, mount)) = state.next(self.planes, self.stories) {
             mount.entered();
             let leases = state.leases.entry(waiter.story).or_default();
             leases.count = leases.count.saturating_add(1);
@@ -206,7 +187,7 @@ impl State {
     }
 }
 
-fn from_environment(variable: &str) -> Option<usize> {
+fn from_environment((variable, usual): (&str, usize)) -> usize {
     let set = std::env::var(variable).ok().and_then(|value| value.parse().ok());
-    set.filter(|count| *count > 0)
+    set.filter(|count| *count > 0).unwrap_or(usual)
 }
