@@ -20,7 +20,7 @@ for line in sys.stdin:
 # Explorations compute all the time, and whatever runs beside them has deadlines: they take what the others leave. Cargo
 # does not, for others wait for its lock.
 priority=()
-[ "$half" = core ] && priority=(nice chrt --idle 0)
+[ "$half" = core ] && priority=(chrt --idle 0)
 # They make and drop many small things, of which glibc keeps seven of a size at hand: more save a third of the time.
 [ "$half" = core ] && export GLIBC_TUNABLES=glibc.malloc.tcache_count=2000
 # They tell how many states they went through, what came of the runs, and, last, how many states all of them were.
