@@ -26,16 +26,20 @@ const LONG: Duration = Duration::from_mins(2);
 
 /// Longer than every deadline of the strategy.
 const OUTAGE: Duration = Duration::from_secs(40);
+/// The place of the host that is refused its power-on. It is powered over IPMI.
+const REFUSED: usize = 3;
 /// By then every host has power again.
 const BACK: Duration = Duration::from_mins(1);
 /// The longest time between two reads of a host whose workloads are released: it is read every 5 s, and one read fails, on
 /// a machine that is busy with other things.
 const UNWATCHED: SignedDuration = SignedDuration::from_secs(12);
 
-/// The phases in which the hosts are when the server goes, one each.
-const PHASES: [Phase; 8] = [
+/// The phases in which the hosts are when the server goes, one each; in PoweringOn there is another, whose BMC has refused
+/// the power-on so far.
+const PHASES: [Phase; 9] = [
     Phase::PoweringOff,
     Phase::Fencing,
+    Phase::PoweringOn,
     Phase::PoweringOn,
     Phase::Booting,
     Phase::Failed,
@@ -59,6 +63,12 @@ fn options(phase: Phase) -> HostOptions {
         | Phase::Failed => {}
     }
     options
+}
+
+fn all_options() -> Vec<HostOptions> {
+    let mut all = PHASES.map(options);
+    all[REFUSED] = HostOptions::over_ipmi();
+    all.into()
 }
 
 /// Waits until a host is in its phase, as far as its BMC tells it.
@@ -106,6 +116,7 @@ async fn all_set_out(world: &World) -> Result<()> {
         powering_off,
         fencing,
         powering_on,
+        refused,
         booting,
         failed,
         awaiting,
@@ -115,6 +126,7 @@ async fn all_set_out(world: &World) -> Result<()> {
     else {
         anyhow::bail!("a host for each phase");
     };
+    refused.refuses_power_after(1, Protocol::Ipmi)?;
     world.create_clinging_pod("clings", &fencing.name).await?;
     // Its BMC tells no power state until the server is away.
     awaiting
@@ -123,10 +135,10 @@ async fn all_set_out(world: &World) -> Result<()> {
     world.request(awaiting, strategy.clone()).await?;
     fails(world, failed, strategy.clone()).await?;
     is_in(world, awaiting, Phase::AwaitingConfirmation).await?;
-    for host in [powering_on, booting] {
+    for host in [powering_on, refused, booting] {
         world.request(host, strategy.clone()).await?;
     }
-    for host in [powering_on, booting] {
+    for host in [powering_on, refused, booting] {
         world.is_tainted(host, LONG).await?;
     }
     world.request(fencing, strategy.clone()).await?;
@@ -134,9 +146,18 @@ async fn all_set_out(world: &World) -> Result<()> {
     for host in [powering_off, holding, restarting] {
         world.request(host, strategy.clone()).await?;
     }
-    for (host, phase) in world.hosts.iter().zip(PHASES) {
-        is_in(world, host, phase).await?;
+    for (place, (host, phase)) in world.hosts.iter().zip(PHASES).enumerate() {
+        if place == REFUSED {
+            let is_reached = |journal: &Journal| journal.phase == phase;
+            world.remediation_until(&by_hand(host), LONG, is_reached).await?;
+        } else {
+            is_in(world, host, phase).await?;
+        }
     }
+    ensure!(
+        refused.transitions() == (1, 0),
+        "it is still off when the server goes"
+    );
     Ok(())
 }
 
@@ -214,7 +235,7 @@ async fn moves(daemon: &Daemon) -> Result<()> {
 
 async fn outlasts(name: &str, away: Reach, running: Running) -> Result<()> {
     let plane = pool::lease(&SETTING).await?;
-    let world = World::new(&plane, name, PHASES.map(options).into()).await?;
+    let world = World::new(&plane, name, all_options()).await?;
     let [.., holding, restarting] = &world.hosts[..] else {
         anyhow::bail!("a host for each phase");
     };
@@ -222,7 +243,7 @@ async fn outlasts(name: &str, away: Reach, running: Running) -> Result<()> {
     metal3::describe(&world, holding, json!({})).await?;
     metal3::describe(&world, restarting, json!({"disablePowerOff": true})).await?;
     world.health_check().await?;
-    world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
+    world::set_policy(&world.client, world::daemon::policy_for(&["Redfish", "IPMI"])).await?;
     let cursor = plane.audit_cursor()?;
     let holding = Arc::new(Holding::start(&plane, |_| false).await?);
     let mut replicas = JoinSet::new();
@@ -262,7 +283,7 @@ async fn outlasts(name: &str, away: Reach, running: Running) -> Result<()> {
     let unwatched = longest_unwatched(fencing, from, until);
     futures::future::try_join_all(world.hosts.iter().map(has_power)).await?;
     world.release_pod("clings").await?;
-    for (host, phase) in world.hosts.iter().zip(PHASES) {
+    for (place, (host, phase)) in world.hosts.iter().zip(PHASES).enumerate() {
         let ended = world.remediation_ended(&by_hand(host), LONG).await?;
         let (changes, resets) = (host.transitions(), host.system.truth().resets);
         if phase == Phase::Holding {
@@ -287,8 +308,8 @@ async fn outlasts(name: &str, away: Reach, running: Running) -> Result<()> {
             "{} in {phase:?}: {changes:?}, {resets} resets",
             host.name
         );
-        // Whether Off was proven in time depends on when the server went.
-        if phase != Phase::PoweringOff {
+        // Whether Off was proven in time depends on when the server went, and so does whether a power-on came in time.
+        if phase != Phase::PoweringOff && place != REFUSED {
             let expected = if phase == Phase::Failed {
                 Phase::Failed
             } else {

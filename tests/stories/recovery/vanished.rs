@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result};
 use axum::body::Bytes;
-use bmc_simulator::{Command, Event, Fault, RequestClass};
+use bmc_simulator::{Event, Fault, RequestClass};
 use harness::Cluster;
 use harness::process::ChildDaemon;
 use http::{Method, Request};
@@ -15,7 +15,7 @@ use world::acts::patient;
 use world::holding::Holding;
 use world::{HostOptions, World, objects, record};
 
-use super::phases::slow_at;
+use super::phases::Held;
 use super::{DAEMON, LONG, control_plane, is_on};
 
 /// A host that is off, with its workloads released; its remediation is one that nobody asks for again.
@@ -80,17 +80,16 @@ async fn a_host_comes_back_when_its_remediation_is_forced_away() -> world::Outco
 #[tokio::test]
 async fn hosts_come_back_when_their_remediations_are_forced_away_as_they_are_powered() -> world::Outcome {
     let cluster = &control_plane().await?;
-    let commands = [Command::ForceOff, Command::On];
-    let options = commands.map(|command| slow_at(command, Protocol::Redfish));
+    let all = [Held::PoweringOff, Held::PoweringOn];
+    let options = all.map(|held| held.options(HostOptions::default()));
     let world = World::new(cluster, "forced-now", options.into()).await?;
     world.health_check().await?;
     world::set_policy(&world.client, world::daemon::permissive_policy()).await?;
     let _daemon = world::daemon::start(cluster, DAEMON, "info")?;
-    let played = world.hosts.iter().zip(commands).map(async |(host, wanted)| {
+    let played = world.hosts.iter().zip(all).map(async |(host, held)| {
         world.falls_silent(host).await?;
         let remediation = world.request(host, patient()).await?;
-        let told = |event: &Event| matches!(event, Event::Command { command, .. } if *command == wanted);
-        host.sees("the command", LONG, told).await?;
+        held.begins(&world, host).await?;
         force_away(&world, &remediation).await?;
         is_on(&world, host).await
     });

@@ -83,6 +83,7 @@ pub(super) enum Event {
     NodeDeleted,
     EndpointDeleted,
     SecretDeleted,
+    BareMetalHostDeleted,
 }
 
 /// How many of the events are not deletions.
@@ -91,7 +92,7 @@ const COMMON: usize = 22;
 /// For how long (ms) somebody else keeps a host off.
 pub(super) const KEPT_OFF: i64 = 200_000;
 
-const EVENTS: [Event; 27] = [
+const EVENTS: [Event; 28] = [
     Event::HostComesOn,
     Event::NodeReportsAgain,
     Event::NodeBootsByItself,
@@ -119,6 +120,7 @@ const EVENTS: [Event; 27] = [
     Event::NodeDeleted,
     Event::EndpointDeleted,
     Event::SecretDeleted,
+    Event::BareMetalHostDeleted,
 ];
 
 impl Event {
@@ -175,6 +177,7 @@ impl Event {
             Self::NodeDeleted => sim.world.node().is_some() && !sim.world.host.on,
             Self::EndpointDeleted => sim.host.is_ok(),
             Self::SecretDeleted => sim.world.bmc.has_secret,
+            Self::BareMetalHostDeleted => sim.world.metal3.is_some(),
         }
     }
 
@@ -226,6 +229,10 @@ impl Event {
                 sim.host = Err(Obstacle::new(Reason::HostNotFound, "no BMCEndpoint"));
             }
             Self::SecretDeleted => sim.world.bmc.has_secret = false,
+            Self::BareMetalHostDeleted => {
+                sim.world.metal3 = None;
+                sim.host = Err(Obstacle::new(Reason::HostNotFound, "no BareMetalHost"));
+            }
         }
     }
 }
