@@ -38,9 +38,12 @@ pub(super) async fn power() -> Result<Tally> {
 
 async fn ask(sim: &Simulator, option: &str, suite: &str, expected: &str, power: Power) -> Result<()> {
     let targets = format!("127.62.0.[1-{SIZE}]");
+    // It says a command again that is not answered within half a second, as on a machine that is busy with other things.
+    let patient = ["--session-timeout=40000", "--retransmission-timeout=10000"];
     let arguments = [
         "-D", "LAN_2_0", "-I", suite, "-u", USER, "-p", PASSWORD, "-l", "operator", "-h", &targets, option,
     ];
+    let arguments: Vec<&str> = patient.into_iter().chain(arguments).collect();
     let said = tool::run(Path::new("ipmipower"), &arguments, WITHIN).await?;
     for number in 1..=SIZE {
         let line = format!("127.62.0.{number}: {expected}");
