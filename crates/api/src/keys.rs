@@ -70,11 +70,15 @@ pub const TIMED_OUT_ANNOTATION: &str = "remediation.medik8s.io/nhc-timed-out";
 
 // Kubernetes: KEP-2268, `staging/src/k8s.io/api/core/v1/well_known_taints.go`.
 
-/// Role labels of control-plane Nodes. Nodes for etcd alone have the last one; source:
-/// <https://docs.rke2.io/install/server_roles>.
-pub const CONTROL_PLANE_NODE_LABELS: [&str; 3] = [
+/// Role labels of control-plane Nodes: of kubeadm and most others, of before Kubernetes 1.24 and of OpenShift, of RKE1
+/// (<https://rke.docs.rancher.com/config-options/nodes#controlplane>), of MicroK8s (canonical/microk8s
+/// `microk8s-resources/default-args/kubelet`). Nodes for etcd alone have the last one
+/// (<https://docs.rke2.io/install/server_roles>).
+pub const CONTROL_PLANE_NODE_LABELS: [&str; 5] = [
     "node-role.kubernetes.io/control-plane",
     "node-role.kubernetes.io/master",
+    "node-role.kubernetes.io/controlplane",
+    "node.kubernetes.io/microk8s-controlplane",
     ETCD_NODE_LABEL,
 ];
 /// Role label of Nodes that run etcd.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{Machine, Node, NodeReport};
 
 /// Whether hosts of the control plane are power-cycled. Hosts are of it by a role label of their Node
-/// (`node-role.kubernetes.io/control-plane`, `/master` or `/etcd`) or by the role of their Machine.
+/// (`CONTROL_PLANE_NODE_LABELS` of the API's crate) or by the role of their Machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Hash)]
 pub enum ControlPlaneRule {
     /// None is.

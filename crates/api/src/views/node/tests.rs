@@ -1,6 +1,10 @@
+use std::collections::BTreeMap;
+
+use kube::ResourceExt as _;
+use remediator_core::facts::Role;
 use serde_json::{Value, json};
 
-use super::Node;
+use super::{Node, roles};
 
 /// Whoever adds a field to the metadata that is read loses none of the others.
 #[test]
@@ -108,6 +112,46 @@ fn another_fencer_is_known_by_its_taint() {
     }
     for key in ["node.kubernetes.io/out-of-service", "medik8s.io/drain"] {
         assert_eq!(of(json!({"key": key, "effect": "NoSchedule"})), None);
+    }
+}
+
+/// As distributions label the Nodes of their control planes.
+#[test]
+fn a_node_of_the_control_plane_is_known_by_its_labels() {
+    let cases: [(&[&str], &[Role]); 8] = [
+        (&[], &[]),
+        (&["node-role.kubernetes.io/worker"], &[]),
+        (&["node-role.kubernetes.io/control-plane"], &[Role::ControlPlane]),
+        (
+            &[
+                "node-role.kubernetes.io/control-plane",
+                "node-role.kubernetes.io/master",
+            ],
+            &[Role::ControlPlane],
+        ),
+        (
+            &[
+                "node-role.kubernetes.io/controlplane",
+                "node-role.kubernetes.io/etcd",
+            ],
+            &[Role::ControlPlane, Role::Etcd],
+        ),
+        (&["node-role.kubernetes.io/etcd"], &[Role::Etcd]),
+        (
+            &["node.kubernetes.io/microk8s-controlplane"],
+            &[Role::ControlPlane],
+        ),
+        (&["node.kubernetes.io/microk8s-worker"], &[]),
+    ];
+    for (labels, expected) in cases {
+        let labels: BTreeMap<&str, &str> = labels.iter().map(|label| (*label, "")).collect();
+        let mut node: Node = serde_json::from_value(json!({
+            "apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "labels": labels},
+        }))
+        .unwrap();
+        node.narrow("");
+        assert_eq!(roles(node.labels()), expected, "{labels:?}");
+        assert_eq!(node.facts().control_plane, !expected.is_empty(), "{labels:?}");
     }
 }
 
