@@ -235,10 +235,15 @@ impl Acting<'_> {
                 Ok(())
             }
             Err(error) if error.is_refusal() || is_courtesy => {
-                tracing::info!(remediation = %self.remediation.name_any(), %error, "the API server refused a write; it is decided anew");
+                let error = crate::report::chain(&error);
+                // It is tried once a second, and told once.
+                let before = memory.observed.write_failure.as_ref();
+                if before.is_none_or(|before| before.detail != error) {
+                    tracing::info!(remediation = %self.remediation.name_any(), error, "the API server refused a write; it is decided anew");
+                }
                 memory.observed.note_write_failure(
                     self.context.sources.clock.now(),
-                    crate::report::chain(&error),
+                    error,
                     self.facts.objects.versions(),
                 );
                 Ok(())
