@@ -63,9 +63,10 @@ for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
 done
 
 echo "programs: building ${missing[*]} (minutes the first time) ..." >&2
-started=$SECONDS new=$out/new
-rm -rf "$new"
-mkdir -p "$new"
+started=$SECONDS
+mkdir -p "$out"
+new=$(mktemp -d "$out/new.XXXXXX")
+trap 'rm -rf "$new"' EXIT
 # The compiler takes memory rather than time. promtool goes without the discovery of services, which checks of rules do
 # not need: the clients of all clouds take most of the time.
 GOGC=400 CGO_ENABLED=0 GOTOOLCHAIN=local GOWORK=off \
@@ -82,6 +83,5 @@ for name in "${missing[@]}"; do
   touch "$new/$name"
   mv "$new/$name" "$out/$name"
 done
-rmdir "$new"
 echo "programs: ${missing[*]} ready after $((SECONDS - started)) s" >&2
 echo "$out"
