@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds programs of others that the tests and the demo run, from the pinned Go module beside this script, into
-# target/programs/, those that are not there yet. Prints that folder.
+# target/programs/, those that are not there or older than what they are built from. Prints that folder.
 #
 #     tests/programs/build.sh                       all
 #     tests/programs/build.sh control-plane         etcd, kube-apiserver and kube-controller-manager
@@ -44,8 +44,15 @@ for name; do
 done
 
 missing=() packages=()
+is_there() { # program
+  local source
+  [ -x "$out/$1" ] || return
+  for source in go.mod go.sum build.sh; do [ "$out/$1" -nt "$source" ] || return; done
+}
 for name in "${wanted[@]}"; do
-  [ -x "$out/$name" ] && [ "$out/$name" -nt go.sum ] && continue
+  is_there "$name" && continue
+  # Whoever is named twice is built once.
+  case " ${missing[*]} " in *" $name "*) continue ;; esac
   missing+=("$name")
   packages+=("${PACKAGE[$name]}")
 done
@@ -79,9 +86,6 @@ done
 wait "$pid"
 # Go names a program after its folder.
 [ -e "$new/server" ] && mv "$new/server" "$new/etcd"
-for name in "${missing[@]}"; do
-  touch "$new/$name"
-  mv "$new/$name" "$out/$name"
-done
+for name in "${missing[@]}"; do mv "$new/$name" "$out/$name"; done
 echo "programs: ${missing[*]} ready after $((SECONDS - started)) s" >&2
 echo "$out"
