@@ -33,29 +33,34 @@ sum_up() {
         END { if (half == "core") print "explored: " states " states in " explored " explorations" }'
 }
 run() { # folder executable
+    echo "     Running ${2##*/}"
     # Only so does a stable libtest tell how long each test takes.
     (cd "$1" && RUSTC_BOOTSTRAP=1 RUST_TEST_THREADS=${RUST_TEST_THREADS:-8} \
         "${priority[@]}" "$2" -Z unstable-options --report-time "${output[@]}") </dev/null 2>&1 | sum_up
 }
-# Most of them wait most of the time.
-at_once=3
-logs=$(mktemp -d)
-trap 'rm -rf "$logs"' EXIT
-status=0 running=0 number=0
+# What one says in the end is said in one piece, for others run beside it.
+run_aside() { # folder executable
+    local said status=0
+    said=$(run "$@") || status=1
+    printf '%s\n' "$said"
+    return $status
+}
+# Of the rest, most wait most of the time.
+how=run at_once=1
+[ "$half" = rest ] && how=run_aside at_once=3
+status=0 running=0
 while read -r root executable; do
     if ((running == at_once)); then
         wait -n || status=1
         running=$((running - 1))
     fi
-    echo "     Running ${executable##*/}"
-    run "$root" "$executable" >"$logs/$number" &
-    running=$((running + 1)) number=$((number + 1))
+    "$how" "$root" "$executable" &
+    running=$((running + 1))
 done <<<"$tests"
 while ((running > 0)); do
     wait -n || status=1
     running=$((running - 1))
 done
-for ((one = 0; one < number; one++)); do cat "$logs/$one"; done
 if [ "$half" = rest ]; then
     cargo test --no-fail-fast --doc || status=1
 fi
