@@ -236,7 +236,7 @@ impl Acting<'_> {
             }
             Err(error) if error.is_refusal() || is_courtesy => {
                 let error = crate::report::chain(&error);
-                // It is tried once a second, and told once.
+                // It is tried once a second. The same refusal in a row is told once.
                 let before = memory.observed.write_failure.as_ref();
                 if before.is_none_or(|before| before.detail != error) {
                     tracing::info!(remediation = %self.remediation.name_any(), error, "the API server refused a write; it is decided anew");
