@@ -146,10 +146,10 @@ async fn all_set_out(world: &World) -> Result<()> {
     for host in [powering_off, holding, restarting] {
         world.request(host, strategy.clone()).await?;
     }
+    let is_refused = |event: &Event| matches!(event, Event::FaultApplied { class, .. } if *class == RequestClass::IpmiChassisControl);
     for (place, (host, phase)) in world.hosts.iter().zip(PHASES).enumerate() {
         if place == REFUSED {
-            let is_reached = |journal: &Journal| journal.phase == phase;
-            world.remediation_until(&by_hand(host), LONG, is_reached).await?;
+            host.sees("a power-on that is refused", LONG, is_refused).await?;
         } else {
             is_in(world, host, phase).await?;
         }
@@ -308,14 +308,17 @@ async fn outlasts(name: &str, away: Reach, running: Running) -> Result<()> {
             "{} in {phase:?}: {changes:?}, {resets} resets",
             host.name
         );
-        // Whether Off was proven in time depends on when the server went, and so does whether a power-on came in time.
-        if phase != Phase::PoweringOff && place != REFUSED {
+        // Whether a power-on comes in time depends on when the server went,
+        if place != REFUSED && phase != Phase::PoweringOff {
             let expected = if phase == Phase::Failed {
                 Phase::Failed
             } else {
                 Phase::Succeeded
             };
             ensure!(world::phase(&ended) == expected, "{phase:?}: {:?}", ended.status);
+        }
+        // and so does whether Off was proven in time.
+        if phase != Phase::PoweringOff {
             let releases = usize::from(phase != Phase::Restarting);
             ensure!(
                 truth::releases(&world, cursor, host).await? == releases,
