@@ -19,7 +19,7 @@ use harness::Cluster;
 use harness::process::ChildDaemon;
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
 use kube::api::{Api, DeleteParams, DynamicObject};
-use serde_json::json;
+use serde_json::{Value, json};
 use world::pool::{self, Setting};
 use world::{HostOptions, World, WorldHost, objects, record};
 
@@ -149,11 +149,32 @@ impl Gone {
     }
 }
 
-fn without_authority(mut secret: serde_json::Value) -> serde_json::Value {
+fn without_authority(mut secret: Value) -> Value {
     if let Some(fields) = secret.as_object_mut() {
         fields.remove("ca.crt");
     }
     secret
+}
+
+/// Hosts whose Nodes have fallen silent.
+async fn begun(
+    cluster: &Cluster,
+    name: &str,
+    options: Vec<HostOptions>,
+    policy: Value,
+    prepare: impl AsyncFn(&World) -> Result<()>,
+) -> Result<(World, ChildDaemon)> {
+    let world = World::new(cluster, name, options).await?;
+    prepare(&world).await?;
+    world.health_check().await?;
+    world::set_policy(&world.client, policy).await?;
+    let daemon = world::daemon::start(cluster, DAEMON, "info")?;
+    let reported = world
+        .hosts
+        .iter()
+        .map(|host| world.falls_silent_and_is_reported(host));
+    futures::future::try_join_all(reported).await?;
+    Ok((world, daemon))
 }
 
 /// Hosts that are off, with their workloads released, for as long as a pod clings to each Node.
@@ -163,22 +184,28 @@ async fn held_off(
     options: Vec<HostOptions>,
     prepare: impl AsyncFn(&World) -> Result<()>,
 ) -> Result<(World, ChildDaemon)> {
-    let world = World::new(cluster, name, options).await?;
-    world.health_check().await?;
-    let mut policy = world::daemon::permissive_policy();
     // A Node that is gone loses its taint, and that is waited for.
-    policy["triggers"] = json!({"deadlines": {"fencing": "60s"}});
-    world::set_policy(&world.client, policy).await?;
-    prepare(&world).await?;
-    let daemon = world::daemon::start(cluster, DAEMON, "info")?;
-    for host in &world.hosts {
-        world.create_clinging_pod(&host.name, &host.name).await?;
-    }
-    let reported = world
-        .hosts
-        .iter()
-        .map(|host| world.falls_silent_and_is_reported(host));
-    futures::future::try_join_all(reported).await?;
+    held_off_within(cluster, name, options, json!({"fencing": "60s"}), prepare).await
+}
+
+/// The same with these deadlines.
+async fn held_off_within(
+    cluster: &Cluster,
+    name: &str,
+    options: Vec<HostOptions>,
+    deadlines: Value,
+    prepare: impl AsyncFn(&World) -> Result<()>,
+) -> Result<(World, ChildDaemon)> {
+    let mut policy = world::daemon::permissive_policy();
+    policy["triggers"] = json!({"deadlines": deadlines});
+    let (world, daemon) = begun(cluster, name, options, policy, async |world| {
+        prepare(world).await?;
+        for host in &world.hosts {
+            world.create_clinging_pod(&host.name, &host.name).await?;
+        }
+        Ok(())
+    })
+    .await?;
     let tainted = world.hosts.iter().map(|host| world.is_tainted(host, LONG));
     futures::future::try_join_all(tainted).await?;
     Ok((world, daemon))

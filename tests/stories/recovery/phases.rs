@@ -17,7 +17,7 @@ use serde_json::json;
 use world::{HostOptions, World, WorldHost, objects};
 
 use super::shared::{put_back, secret_of, secrets};
-use super::{DAEMON, Gone, LONG, control_plane, is_on};
+use super::{DAEMON, Gone, LONG, begun, control_plane, is_on};
 
 const PROTOCOLS: [Protocol; 2] = [Protocol::Redfish, Protocol::Ipmi];
 
@@ -119,33 +119,16 @@ impl Row {
     }
 }
 
-/// Hosts whose Nodes have fallen silent. Where a host does not boot for long, its remediation fails.
-async fn begun(
-    cluster: &Cluster,
-    name: &str,
-    options: Vec<HostOptions>,
-    prepare: impl AsyncFn(&World) -> Result<()>,
-) -> Result<(World, ChildDaemon)> {
-    let world = World::new(cluster, name, options).await?;
-    prepare(&world).await?;
-    world.health_check().await?;
-    let mut policy = world::daemon::policy_for(&["Redfish", "IPMI"]);
-    policy["triggers"] = json!({"deadlines": {"boot": "60s"}, "retries": {"attempts": 1}});
-    world::set_policy(&world.client, policy).await?;
-    let daemon = world::daemon::start(cluster, DAEMON, "info")?;
-    let reported = world
-        .hosts
-        .iter()
-        .map(|host| world.falls_silent_and_is_reported(host));
-    futures::future::try_join_all(reported).await?;
-    Ok((world, daemon))
-}
-
 /// Hosts of each protocol lose what they were found by as soon as they are held, and another daemon takes over.
 async fn lost_while(cluster: &Cluster, name: &str, held: Held) -> Result<(World, ChildDaemon)> {
     let rows = Row::all();
     let options = rows.iter().map(|row| held.options(row.options())).collect();
-    let (world, daemon) = begun(cluster, name, options, async |world| {
+    let mut policy = world::daemon::policy_for(&["Redfish", "IPMI"]);
+    if held == Held::Booting {
+        // Whose Node is gone fails, and is not power-cycled again.
+        policy["triggers"] = json!({"deadlines": {"boot": "60s"}, "retries": {"attempts": 1}});
+    }
+    let (world, daemon) = begun(cluster, name, options, policy, async |world| {
         for (host, row) in world.hosts.iter().zip(&rows) {
             row.prepare(world, host).await?;
         }
@@ -216,8 +199,9 @@ async fn hosts_come_back_when_policy_and_health_check_go_as_they_are_powered() -
             ..HostOptions::default()
         })
     });
+    let policy = world::daemon::policy_for(&["Redfish", "IPMI"]);
     let nothing = async |_: &World| Ok(());
-    let (world, daemon) = begun(cluster, "lost-rules-now", options.collect(), nothing).await?;
+    let (world, daemon) = begun(cluster, "lost-rules-now", options.collect(), policy, nothing).await?;
     let hosts = world.hosts.iter().zip(rows);
     let reached = hosts.map(|(host, (held, _))| held.begins(&world, host));
     futures::future::try_join_all(reached).await?;

@@ -1,7 +1,7 @@
 //! What several hosts need, and the Secret, which nothing can stand in for.
 
 use anyhow::{Context as _, Result};
-use bmc_simulator::{Fault, RequestClass};
+use bmc_simulator::{Fault, Power, RequestClass};
 use http::Method;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::ResourceExt as _;
@@ -12,7 +12,7 @@ use serde_json::json;
 use world::holding::Holding;
 use world::{HostOptions, World, WorldHost, objects};
 
-use super::{DAEMON, LONG, come_back, control_plane, held_off, is_on, reads_fail_once};
+use super::{DAEMON, LONG, come_back, control_plane, held_off, held_off_within, is_on, reads_fail_once};
 
 #[tokio::test]
 async fn a_host_comes_back_when_policy_and_health_check_are_gone() -> world::Outcome {
@@ -145,6 +145,36 @@ async fn a_host_comes_back_whose_namespace_is_being_deleted() -> world::Outcome 
         |found: Option<&Namespace>| found.is_none_or(|found| found.metadata.deletion_timestamp.is_some());
     harness::await_condition(namespaces, &world.namespace, is_terminating).await?;
     Ok(come_back(&world).await?)
+}
+
+/// Who starts when the Secret is gone with the namespace says so, and a person powers the host on.
+#[tokio::test]
+async fn a_successor_says_that_it_cannot_log_in_for_a_host_whose_namespace_is_being_deleted() -> world::Outcome
+{
+    let cluster = &control_plane().await?;
+    let options = vec![HostOptions::default()];
+    let deadlines = json!({"powerOn": "20s"});
+    let (world, daemon) = held_off_within(cluster, "left-off", options, deadlines, async |_| Ok(())).await?;
+    let host = &world.hosts[0];
+    let namespaces = Api::<Namespace>::all(world.client.clone());
+    namespaces
+        .delete(&world.namespace, &DeleteParams::default())
+        .await?;
+    daemon.kill().await?;
+    // The API server lets the Pods of a namespace go before all else.
+    world.release_pod(&host.name).await?;
+    let is_gone = |secret: Option<&Secret>| secret.is_none();
+    harness::await_condition(secrets(&world), &secret_of(host), is_gone).await?;
+    let _successor = world::daemon::start(cluster, DAEMON, "info")?;
+    // Nothing can be created in such a namespace, no Event either: the status says it.
+    let says = format!("does not let it read Secret {}", secret_of(host));
+    world
+        .remediation_says(&host.remediation(), Reason::PowerOnNotConfirmed, &says)
+        .await?;
+    host.bmc.press_power(Power::On)?;
+    world.remediation_gone(&host.remediation(), LONG).await?;
+    assert_eq!(host.transitions(), (1, 1));
+    Ok(())
 }
 
 /// Our finalizer on a Secret is a courtesy: that it cannot be written holds nothing up.
