@@ -1,7 +1,8 @@
 // Programs of others that the tests and the demo run, built from their published Go modules: the control plane, and what
 // renders and judges deploy/. Kubernetes' own go.mod requires its staging modules at v0.0.0, so each is replaced here by
 // its published version. Cluster API has its API beside itself, and controller-runtime is of the version for this
-// Kubernetes. After a change: `go build -mod=mod -tags remove_all_sd -n tool`.
+// Kubernetes. actionlint does not build with the yaml that Prometheus asks for, and promtool does without it. After a
+// change: `go build -mod=mod -tags remove_all_sd -n tool`.
 module baremetal-remediator.io/programs
 
 go 1.26.0
@@ -347,6 +348,7 @@ require (
 )
 
 replace (
+	go.yaml.in/yaml/v4 => go.yaml.in/yaml/v4 v4.0.0-rc.3
 	k8s.io/api => k8s.io/api v0.36.4
 	k8s.io/apiextensions-apiserver => k8s.io/apiextensions-apiserver v0.36.4
 	k8s.io/apimachinery => k8s.io/apimachinery v0.36.4
