@@ -135,3 +135,4 @@ peers: ## Install the BMC emulators, fence agents and Ironic of others that test
 	@$(IRONIC)
 	@$(SIMULATOR_TOOLS)
 	@$(IPMI_PEERS)
+	@tests/peers/install-faketime.sh

@@ -39,6 +39,7 @@ PARTS = [
     ("definitions of others", "fetched", [], "tests/harness/foreign-crds/fetch.sh"),
     ("sushy-emulator", "fetched", [], "tests/peers/install-sushy.sh"),
     ("Ironic", "fetched", [], "tests/peers/install-ironic.sh"),
+    ("clock of others", "fetched", [], "tests/peers/install-faketime.sh"),
     ("tools of others", "fetched", [], "bmc-simulator/conformance/install.sh"),
     ("IPMI BMCs of others", "fetched", [], "tests/peers/install-ipmi.sh"),
     ("hadolint", "fetched", [], "tests/peers/install-hadolint.sh"),
@@ -54,7 +55,7 @@ PARTS = [
     # The pool of control planes decides how many stories run at once. More of them starve where two cores are slow: then
     # a control plane takes two minutes to start, and what a story waits for comes too late.
     ("stories", "stories",
-     ["build", "programs of others", "definitions of others", "sushy-emulator", "Ironic"],
+     ["build", "programs of others", "definitions of others", "sushy-emulator", "Ironic", "clock of others"],
      "cargo test --no-fail-fast --test stories -- --test-threads=1000 --show-output"),
     ("units", "others", ["build", "tools of others", "IPMI BMCs of others", "judges of deploy", "hadolint"],
      "tests/units.sh rest"),

@@ -1,7 +1,6 @@
 //! Stories: the daemon on a real control plane, with simulated hosts. Each leases a control plane from
 //! [`world::pool`].
 
-mod api_outage;
 mod api_validation;
 mod bad_input;
 mod bad_input_unparsable;
@@ -20,6 +19,7 @@ mod fault_matrix;
 mod ground_truth;
 mod health_checker;
 mod history;
+mod in_each_phase;
 mod installation;
 mod invariants;
 mod leadership;

@@ -1,5 +1,6 @@
 //! The daemon of a control plane. It serves the whole cluster, so there is one at a time.
 
+use std::ffi::OsString;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -123,13 +124,26 @@ pub fn start_replica_on(cluster: &Cluster, program: &str, name: &str, node: &str
 
 /// Starts a daemon as its ServiceAccount: `program`, or what the environment names in its place.
 pub fn start(cluster: &Cluster, program: impl AsRef<Path>, log_filter: &str) -> Result<ChildDaemon> {
+    start_with(cluster, program, log_filter, [])
+}
+
+/// The same with further variables in its environment.
+pub fn start_with(
+    cluster: &Cluster,
+    program: impl AsRef<Path>,
+    log_filter: &str,
+    variables: impl IntoIterator<Item = (&'static str, OsString)>,
+) -> Result<ChildDaemon> {
     let kubeconfig = cluster.kubeconfig_for(DAEMON_USER, &DAEMON_GROUPS)?;
     let instead = std::env::var_os(UNDER_TEST).map(PathBuf::from);
     let program = instead.unwrap_or_else(|| program.as_ref().to_owned());
     let daemon = alone(program)
         .env("KUBECONFIG", kubeconfig)
         .env("STATUS_ADDRESS", "0")
-        .env("LOG_FILTER", log_filter)
+        .env("LOG_FILTER", log_filter);
+    let variables = variables.into_iter();
+    let daemon = variables
+        .fold(daemon, |daemon, (name, value)| daemon.env(name, value))
         .spawn()?;
     pool::note_log(cluster, daemon.log_path());
     Ok(daemon)
