@@ -57,7 +57,7 @@ for name in "${wanted[@]}"; do
   packages+=("${PACKAGE[$name]}")
 done
 [ ${#missing[@]} = 0 ] && { echo "$out"; exit; }
-command -v go >/dev/null || { echo "programs: go (1.26 or newer) is needed to build ${missing[*]}" >&2; exit 1; }
+command -v go >/dev/null || { echo "programs: go (1.26.3 or newer) is needed to build ${missing[*]}" >&2; exit 1; }
 
 version=$(sed -nE 's#^\s*k8s\.io/kubernetes (v[0-9.]+).*#\1#p' go.mod)
 major=${version#v}; major=${major%%.*}

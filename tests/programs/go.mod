@@ -5,7 +5,7 @@
 // change: `go build -mod=mod -tags remove_all_sd -n tool`.
 module baremetal-remediator.io/programs
 
-go 1.26.0
+go 1.26.3
 
 godebug default=go1.26
 
@@ -22,7 +22,7 @@ tool (
 )
 
 require (
-	github.com/operator-framework/api v0.42.0
+	github.com/operator-framework/api v0.44.0
 	github.com/prometheus/prometheus v0.315.1
 	github.com/rhysd/actionlint v1.7.12
 	helm.sh/helm/v4 v4.3.1
