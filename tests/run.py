@@ -32,6 +32,8 @@ TOOL_TOOK = re.compile(r"(\S.*\S) +\d+ +\d+ +\d+ +([0-9.]+)$")
 # Clippy's driver is the compiler with Clippy's lints: what is tested is linted while it is built, and not a second time.
 COMPILER = {"RUSTC_WORKSPACE_WRAPPER": "clippy-driver"}
 
+SUCCESSION = "leadership::who_is_killed_has_a_successor_when_its_lease_is_over"
+
 # Name, track, what it needs, command. Within a track they begin in this order.
 PARTS = [
     # What is given, built or fetched once and cached. Slow where it is not there yet: it begins at once.
@@ -49,14 +51,17 @@ PARTS = [
     # The build has linted (COMPILER); Cargo tells once more what it warned of.
     ("lints", "compiler", ["build"], "! cargo test --no-run --all-targets 2>&1 | grep -A 20 '^warning'"),
     ("without the proof", "compiler", ["build"], "tests/sabotage.sh build"),
-    # Those that count requests count what is repeated on a busy machine, too: they have it alone.
+    # Those that count requests count what is repeated on a busy machine, too, and how soon a killed leader has a successor is
+    # measured: they have it alone.
     ("counting", "alone", ["build", "programs of others", "definitions of others"],
      "cargo test --no-fail-fast --test counting -- --test-threads=1"),
+    ("succession", "alone", ["build", "programs of others", "definitions of others"],
+     f"cargo test --no-fail-fast --test stories {SUCCESSION} -- --show-output"),
     # The pool of control planes decides how many stories run at once. More of them starve where two cores are slow: then
     # a control plane takes two minutes to start, and what a story waits for comes too late.
     ("stories", "stories",
      ["build", "programs of others", "definitions of others", "sushy-emulator", "Ironic", "clock of others"],
-     "cargo test --no-fail-fast --test stories -- --test-threads=1000 --show-output"),
+     f"cargo test --no-fail-fast --test stories -- --test-threads=1000 --show-output --skip {SUCCESSION}"),
     ("units", "others", ["build", "tools of others", "IPMI BMCs of others", "judges of deploy", "hadolint"],
      "tests/units.sh rest"),
     ("demos", "demos", ["build", "programs of others", "definitions of others", "Ironic"], "tests/demos.sh"),

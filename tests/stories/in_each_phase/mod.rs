@@ -98,7 +98,7 @@ async fn all_set_out(world: &World) -> Result<()> {
         "deadlines": {"pending": "60s", "powerOff": "20s", "fencing": "25s", "powerOn": "30s", "boot": "35s"},
         "retries": {"attempts": 1},
     });
-    for host in &world.hosts {
+    for (host, _) in world.hosts.iter().zip(PHASES) {
         world.falls_silent(host).await?;
     }
     let [
@@ -118,7 +118,7 @@ async fn all_set_out(world: &World) -> Result<()> {
     };
     refused.refuses_power_after(1, Protocol::Ipmi)?;
     world.create_clinging_pod("clings", &fencing.name).await?;
-    // Its BMC tells no power state until the server is away.
+    // Its BMC tells no power state until its faults are cleared.
     awaiting
         .bmc
         .inject(Fault::ReportLiteral(Some("Paused".to_owned())))?;

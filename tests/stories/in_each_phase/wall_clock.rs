@@ -108,6 +108,10 @@ async fn survives(name: &str, before: SignedDuration, after: SignedDuration) -> 
     }
 
     let later = world.hosts.last().context("a host that falls silent later")?;
+    ensure!(
+        later.transitions() == (0, 0),
+        "a host that was well was powered off"
+    );
     world.falls_silent_and_is_reported(later).await?;
     let ended = world.remediation_ended(&later.remediation(), LONG).await?;
     ensure!(world::phase(&ended) == Phase::Succeeded, "{:?}", ended.status);
